@@ -1,0 +1,42 @@
+# The modules of dist/: attention.<build>.js and .wasm. The JavaScript beside them picks one at load.
+
+function(add_build name)
+  cmake_parse_arguments(PARSE_ARGV 1 build "THREADS" "" "SOURCES;OPTIONS")
+  add_executable(${name} bindings/bindings.cpp ${build_SOURCES})
+  target_link_libraries(${name} PRIVATE attention_flags)
+  target_compile_options(${name} PRIVATE ${build_OPTIONS}
+    -fno-rtti)                        # embind's type names are the only user of it
+  target_compile_definitions(${name} PRIVATE EMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)  # embind without RTTI
+  target_link_options(${name} PRIVATE
+    -lembind
+    -sMODULARIZE                      # a factory, so that one page can hold several instances
+    -sEXPORT_ES6
+    -sENVIRONMENT=web,worker,node
+    -sDYNAMIC_EXECUTION=0             # no eval: the package runs under script-src 'self' 'wasm-unsafe-eval'
+    -sFILESYSTEM=0
+    -sINITIAL_MEMORY=2MB              # phones refuse large initial memories
+    -sSTACK_SIZE=256KB
+    -sALLOW_MEMORY_GROWTH
+    -sMAXIMUM_MEMORY=4GB
+    -sABORTING_MALLOC=0               # a failed allocation is an AttentionError, not an abort
+    -sMALLOC=emmalloc                 # few, large blocks: the small allocator is enough
+    -sINCOMING_MODULE_JS_API=wasmBinary,locateFile,print,printErr,instantiateWasm
+    -sEXPORTED_RUNTIME_METHODS=wasmMemory
+    -sASSERTIONS=0)
+  if(build_THREADS)
+    target_sources(${name} PRIVATE src/parallel.cpp)
+    target_compile_options(${name} PRIVATE -pthread)
+    target_link_options(${name} PRIVATE -pthread
+      -Wno-pthreads-mem-growth)       # its slow case is JavaScript that touches the heap, which ours does in bulk only
+  else()
+    target_sources(${name} PRIVATE src/serial.cpp)
+  endif()
+  set_target_properties(${name} PROPERTIES
+    OUTPUT_NAME attention.${name} SUFFIX .js RUNTIME_OUTPUT_DIRECTORY ${CMAKE_SOURCE_DIR}/dist)
+endfunction()
+
+add_build(scalar SOURCES ${scalar_sources})
+add_build(baseline SOURCES ${simd_sources} OPTIONS -msimd128)
+add_build(relaxed SOURCES ${simd_sources} OPTIONS -msimd128 -mrelaxed-simd)
+add_build(baseline-mt THREADS SOURCES ${simd_sources} OPTIONS -msimd128)
+add_build(relaxed-mt THREADS SOURCES ${simd_sources} OPTIONS -msimd128 -mrelaxed-simd)

@@ -1,0 +1,52 @@
+// npm run build: dist/ through CMake and Emscripten, and the types through tsc.
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { findProgram, main, projectRoot, run, say } from './machine.js';
+import { ensureEmscripten } from './toolchain.js';
+
+/** npm packages as the lock file says; skipped while the lock file is the one that was installed. */
+export function ensurePackages() {
+  const lock = createHash('sha256')
+    .update(readFileSync(join(projectRoot, 'package-lock.json')))
+    .digest('hex');
+  const stamp = join(projectRoot, 'node_modules/.installed');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) return;
+  say('installing npm packages');
+  run('npm', ['ci', '--no-audit', '--no-fund']);
+  writeFileSync(stamp, lock);
+}
+
+/** Builds the named targets, or all of them. */
+export function build(targets = []) {
+  const { root, env, version } = ensureEmscripten();
+  const folder = join(projectRoot, 'build/wasm');
+  if (!existsSync(join(folder, 'CMakeCache.txt'))) {
+    say(`configuring with Emscripten ${version}`);
+    const generator = findProgram('ninja') ? 'Ninja' : 'Unix Makefiles';
+    run(
+      'cmake',
+      [
+        ...['-S', '.', '-B', folder, '-G', generator, '-DCMAKE_BUILD_TYPE=Release'],
+        `-DCMAKE_TOOLCHAIN_FILE=${join(root, 'cmake/Modules/Platform/Emscripten.cmake')}`,
+      ],
+      { env },
+    );
+  }
+  say('building the wasm modules');
+  const targetOptions = targets.length ? ['--target', ...targets] : [];
+  run('cmake', ['--build', folder, '-j', String(availableParallelism()), ...targetOptions], { env });
+}
+
+function buildTypes() {
+  run(process.execPath, [join(projectRoot, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json']);
+}
+
+if (import.meta.filename === process.argv[1]) {
+  await main(() => {
+    ensurePackages();
+    build(process.argv.slice(2));
+    if (process.argv.length === 2) buildTypes();
+  });
+}
