@@ -77,7 +77,9 @@ size_t linear_scratch(const Linear& call) {
   return lay_out(call, nullptr, space) * threads();
 }
 
-void linear(const Linear& call) { parallel_for((call.M + kBlockRows - 1) / kBlockRows, &call, run_item); }
+void linear(const Linear& call) {
+  parallel_for((call.M + kBlockRows - 1) / kBlockRows, static_cast<double>(call.M) * call.N * call.K, &call, run_item);
+}
 
 size_t packed_linear_size(int32_t N, int32_t K) { return static_cast<size_t>(N) * K; }
 

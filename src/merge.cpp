@@ -55,7 +55,8 @@ void run_item(const void* context, int32_t item, int32_t) {
 
 void merge(const Merge& call) {
   const size_t rows = static_cast<size_t>(call.B) * call.H * call.Tq;
-  parallel_for(static_cast<int32_t>((rows + kRowsAtOnce - 1) / kRowsAtOnce), &call, run_item);
+  const double work = static_cast<double>(rows) * call.parts * call.Dv;
+  parallel_for(static_cast<int32_t>((rows + kRowsAtOnce - 1) / kRowsAtOnce), work, &call, run_item);
 }
 
 }  // namespace attention

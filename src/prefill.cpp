@@ -241,7 +241,8 @@ size_t prefill_scratch(const Attention& call) {
 void prefill(const Attention& call, size_t worker_bytes) {
   const int32_t blocks = (call.Tq + kTileRows - 1) / kTileRows;
   const Job job{call, blocks, worker_bytes};
-  parallel_for(call.B * call.H * blocks, &job, run_item);
+  const double work = static_cast<double>(call.B) * call.H * call.Tq * call.Tk * (call.D + call.Dv);
+  parallel_for(call.B * call.H * blocks, work, &job, run_item);
 }
 
 }  // namespace attention

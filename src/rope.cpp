@@ -75,6 +75,6 @@ void run_item(const void* context, int32_t item, int32_t) {
 
 }  // namespace
 
-void rope(const Rope& call) { parallel_for(call.B * call.T, &call, run_item); }
+void rope(const Rope& call) { parallel_for(call.B * call.T, 2.0 * call.B * call.T * call.H * call.D, &call, run_item); }
 
 }  // namespace attention
