@@ -14,6 +14,9 @@
 #include <cstdint>
 #include <cstring>
 
+// The engines allocate registers best in small functions: inner loops stay functions of their own.
+#define ATTENTION_NOINLINE [[gnu::noinline]]
+
 namespace attention {
 
 /// a * b + c: one rounding in the relaxed build where the machine can, two in the others.
