@@ -33,12 +33,16 @@ export function ropeFrequencies({ rotaryDim: d, base = 10000, scaling = {}, sequ
     case 'longrope': {
       const divisors = sequenceLength > original ? scaling.long_factor : scaling.short_factor;
       const s = scaling.factor ?? scaling.max_position_embeddings / original;
-      const attentionFactor = scaling.attention_factor ?? (s <= 1 ? 1 : Math.sqrt(1 + Math.log(s) / Math.log(original)));
+      const attentionFactor =
+        scaling.attention_factor ?? (s <= 1 ? 1 : Math.sqrt(1 + Math.log(s) / Math.log(original)));
       return { frequencies: frequencies.map((w, i) => w / divisors[i]), attentionFactor };
     }
     case 'proportional': {
       const turning = Math.floor((scaling.partial_rotary_factor * d) / 2);
-      return { frequencies: frequencies.map((w, i) => (i < turning ? w / (scaling.factor ?? 1) : 0)), attentionFactor: 1 };
+      return {
+        frequencies: frequencies.map((w, i) => (i < turning ? w / (scaling.factor ?? 1) : 0)),
+        attentionFactor: 1,
+      };
     }
     default:
       throw new Error(`no formula for ${type}`);
@@ -64,7 +68,10 @@ function yarn(frequencies, d, base, scaling) {
   });
   const g = (m) => (s <= 1 ? 1 : 0.1 * m * Math.log(s) + 1);
   const { mscale, mscale_all_dim: all } = scaling;
-  return { frequencies: blended, attentionFactor: scaling.attention_factor ?? (mscale && all ? g(mscale) / g(all) : g(1)) };
+  return {
+    frequencies: blended,
+    attentionFactor: scaling.attention_factor ?? (mscale && all ? g(mscale) / g(all) : g(1)),
+  };
 }
 
 /** x: [..., T, D] of rank 2 to 4; `positions` is an array of length T or { data, shape: [B, T] }. */

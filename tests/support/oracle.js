@@ -139,7 +139,9 @@ function readMask(attnMask, { Tq, Tk }) {
 /** The published slopes: powers of 2^(-8/n) for n heads, interleaved with those of 2n when n isn't a power of two. */
 export function alibiSlopes(heads) {
   const k = 2 ** Math.floor(Math.log2(heads));
-  return Array.from({ length: heads }, (_, h) => (h < k ? 2 ** ((-8 * (h + 1)) / k) : 2 ** ((-4 * (2 * (h - k) + 1)) / k)));
+  return Array.from({ length: heads }, (_, h) =>
+    h < k ? 2 ** ((-8 * (h + 1)) / k) : 2 ** ((-4 * (2 * (h - k) + 1)) / k),
+  );
 }
 
 function likeQuery(output, q, layout) {

@@ -30,7 +30,9 @@ export function assertUnchanged(memories) {
 }
 
 function bytesOf(data) {
-  return ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : Uint8Array.from(data);
+  return ArrayBuffer.isView(data)
+    ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+    : Uint8Array.from(data);
 }
 
 /** |got - want| <= absolute + relative * |want| everywhere; NaN matches NaN, an infinity only itself. */
@@ -50,7 +52,9 @@ export function assertClose(got, want, { absolute = 1e-5, relative = 0, what = '
   }
   if (worst < 0) return;
   const where = want.shape ? `[${indexOf(worst, want.shape)}]` : worst;
-  assert.fail(`${what} at ${where}: got ${gotValues[worst]}, want ${wantValues[worst]} (± ${absolute} + ${relative}·|want|)`);
+  assert.fail(
+    `${what} at ${where}: got ${gotValues[worst]}, want ${wantValues[worst]} (± ${absolute} + ${relative}·|want|)`,
+  );
 }
 
 function distance(a, b) {
