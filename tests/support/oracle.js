@@ -129,11 +129,12 @@ function readMask(attnMask, { Tq, Tk }) {
   if (!attnMask) return { isVisible: () => true, bias: () => 0 };
   const { data, shape } = attnMask.shape ? attnMask : { data: attnMask, shape: [Tq, Tk] };
   const sizes = [...new Array(4 - shape.length).fill(1), ...shape];
-  const at = (...index) => data[index.reduce((flat, n, axis) => flat * sizes[axis] + (sizes[axis] === 1 ? 0 : n), 0)];
+  const [sb, sh, si, sj] = sizes.map((size, axis) => (size === 1 ? 0 : elements(sizes.slice(axis + 1))));
+  const at = (b, h, i, j) => data[b * sb + h * sh + i * si + j * sj];
   if (data instanceof Float32Array) {
-    return { isVisible: (...index) => at(...index) !== Number.NEGATIVE_INFINITY, bias: at };
+    return { isVisible: (b, h, i, j) => at(b, h, i, j) !== Number.NEGATIVE_INFINITY, bias: at };
   }
-  return { isVisible: (...index) => Boolean(at(...index)), bias: () => 0 };
+  return { isVisible: (b, h, i, j) => Boolean(at(b, h, i, j)), bias: () => 0 };
 }
 
 /** The published slopes: powers of 2^(-8/n) for n heads, interleaved with those of 2n when n isn't a power of two. */
