@@ -5,7 +5,7 @@
 // On a backend whose calls return promises, so do these.
 import { countOf, dtypeOf, integer, integers, list, optionsOf, sameShape } from './check.js';
 import { refuse } from './errors.js';
-import { fromHalf, toHalf } from './half.js';
+import { toHalf } from './half.js';
 import { Tensor } from './tensor.js';
 
 /** @import { Dtype, TensorData, TensorLike } from './types.js' */
@@ -153,7 +153,7 @@ function readLengths(fn, lengths, B, T) {
 }
 
 /**
- * The mask as the package takes it: bytes or float32, as long as the keys in its last dimension.
+ * The mask with as many keys as there are: those past its last dimension are hidden.
  * @param {string} fn @param {any} mask @param {number} T
  */
 function readMask(fn, mask, T) {
@@ -161,22 +161,20 @@ function readMask(fn, mask, T) {
   if (!Array.isArray(shape) || shape.length === 0) {
     refuse('INVALID_SHAPE', fn, 'attn_mask must be { data, shape } of rank 1 to 4', shape);
   }
-  const isBoolean = data instanceof Uint8Array || Array.isArray(data);
-  const type = isBoolean ? 'bool' : dtypeOf(fn, 'attn_mask.data', data, dtype);
-  const isBits = type !== 'float32' && data instanceof Uint16Array;
-  const read = isBits
-    ? (/** @type {number} */ n) => fromHalf(data[n], /** @type {Dtype} */ (type))
-    : (/** @type {number} */ n) => data[n];
   const length = shape[shape.length - 1];
-  if (length >= T && (isBoolean || type === 'float32')) return { data, shape };
-  const rows = shape.slice(0, -1).reduce((product, size) => product * size, 1);
-  const width = Math.max(length, T);
-  const result = isBoolean
-    ? new Uint8Array(rows * width)
-    : new Float32Array(rows * width).fill(Number.NEGATIVE_INFINITY);
-  for (let row = 0; row < rows; ++row)
-    for (let j = 0; j < length; ++j) result[row * width + j] = Number(read(row * length + j));
-  return { data: result, shape: [...shape.slice(0, -1), width] };
+  if (length >= T) return mask;
+  const isBoolean = data instanceof Uint8Array || Array.isArray(data);
+  const type = isBoolean ? 'boolean' : dtypeOf(fn, 'attn_mask.data', data, dtype);
+  const rows = countOf(fn, 'attn_mask.shape', shape.slice(0, -1));
+  const result = isBoolean ? new Uint8Array(rows * T) : emptyLike(data, rows * T).fill(hidden(data, type));
+  for (let row = 0; row < rows; ++row) for (let j = 0; j < length; ++j) result[row * T + j] = data[row * length + j];
+  return { data: result, shape: [...shape.slice(0, -1), T], ...(!isBoolean && { dtype: type }) };
+}
+
+/** −∞ as an element of `data`. @param {TensorData} data @param {string} type */
+function hidden(data, type) {
+  if (!(data instanceof Uint16Array)) return Number.NEGATIVE_INFINITY;
+  return type === 'bfloat16' ? 0xff80 : 0xfc00;
 }
 
 /** @param {string} fn @param {string} name @param {any} tensor */

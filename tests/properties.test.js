@@ -7,10 +7,7 @@ import { attention as oracle, varlenAttention as varlenOracle } from './support/
 import { random } from './support/random.js';
 import { assertClose, assertUnchanged, cast, remember } from './support/tensors.js';
 
-const kRuns = {
-  numRuns: 300,
-  ...(process.env.ATTENTION_WASM_SEED && { seed: Number(process.env.ATTENTION_WASM_SEED) }),
-};
+const kParameters = process.env.ATTENTION_WASM_SEED ? { seed: Number(process.env.ATTENTION_WASM_SEED) } : {};
 const kRounding = { float32: 0, float16: 2 ** -11, bfloat16: 2 ** -8 };
 
 /** Sizes that lie on both sides of lanes and tiles. */

@@ -245,7 +245,7 @@ function weightCases() {
       { heads: [4, 1] },
       { rows: [last, 0] },
       { heads: [5], rows: [last] },
-      { heads: [], rows: [] },
+      { rows: [] },
       {},
     ]) {
       const options = (g, s) => ({ needWeights, sinks: g.tensor([s.H]).data, isCausal: 'bottom-right' });

@@ -29,7 +29,7 @@ export function attention(q, k, v, options = {}) {
   return {
     output: likeQuery({ data: output, shape: [B, H, Tq, Dv] }, q, options.layout),
     lse: withoutLeadingOnes({ data: lse, shape: [B, H, Tq] }, 4 - q.shape.length),
-    weights: withoutLeadingOnes(select(full('weights'), options.needWeights), 4 - q.shape.length),
+    weights: select(full('weights'), options.needWeights, 4 - q.shape.length),
     stage: (name) => full(name),
   };
 }
@@ -155,7 +155,7 @@ function withoutLeadingOnes(tensor, count) {
 }
 
 /** What `needWeights` selects of the full weights: everything, the mean over heads, or chosen heads and rows. */
-function select(weights, choice) {
+function select(weights, choice, missingAxes) {
   const [B, H, Tq, Tk] = weights.shape;
   const heads = choice?.heads ?? Array.from({ length: H }, (_, h) => h);
   const rows = choice?.rows ?? Array.from({ length: Tq }, (_, i) => i);
@@ -164,13 +164,14 @@ function select(weights, choice) {
   let n = 0;
   for (let b = 0; b < B; ++b)
     for (const h of heads) for (const i of rows) for (let j = 0; j < Tk; ++j) chosen[n++] = at(b, h, i, j);
-  if (choice !== 'mean') return { data: chosen, shape: [B, heads.length, rows.length, Tk] };
+  const perHead = { data: chosen, shape: [B, heads.length, rows.length, Tk] };
+  if (choice !== 'mean') return withoutLeadingOnes(perHead, missingAxes);
   const mean = new Float64Array(B * Tq * Tk);
   for (let n = 0; n < chosen.length; ++n) {
     const inItem = n % (Tq * Tk);
     mean[Math.floor(n / (H * Tq * Tk)) * Tq * Tk + inItem] += chosen[n] / H;
   }
-  return { data: mean, shape: [B, Tq, Tk] };
+  return withoutLeadingOnes({ data: mean, shape: [B, Tq, Tk] }, Math.min(missingAxes, 1));
 }
 
 /** Packed sequences [sum T, H, D]: each attended by itself. */
