@@ -47,10 +47,11 @@ export function onnxRotaryEmbedding(attention, inputs, attributes) {
     ? splitHeads(fn, 'X', X, 'num_heads', heads || undefined, layout)
     : withHeads(fn, 'X', X, 'num_heads', heads || undefined);
   const [B, L, D] = [x.shape[0], x.shape[isPacked ? 1 : 2], x.shape[3]];
-  const pairs = (integer(fn, 'rotary_embedding_dim', rotary, 0, D) || D) / 2;
+  const R = integer(fn, 'rotary_embedding_dim', rotary, 0, D) || D;
+  if (R % 2 !== 0) refuse('INVALID_OPTION', fn, 'rotary_embedding_dim (or D) must be even', R);
   const rows = ids === undefined ? null : readIds(fn, ids, cos, B * L);
   const [cosTable, sinTable] = [cos, sin].map((cache, n) =>
-    tableOf(fn, n ? 'sin_cache' : 'cos_cache', cache, rows, [B, L, pairs]),
+    tableOf(fn, n ? 'sin_cache' : 'cos_cache', cache, rows, [B, L, R / 2]),
   );
   const options = { style: interleaved ? 'interleaved' : 'half', layout, tables: { cos: cosTable, sin: sinTable } };
   return after(attention.rope(x, options), (y) => ({ Y: isPacked ? joinHeads(y, layout) : y }));
