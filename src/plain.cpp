@@ -4,11 +4,13 @@
 // Attention, one row at a time:
 //   x_j = logit(i, j) for visible j;  m = max x;  l = sum e^(x_j - m);  out = sum e^(x_j - m) v_j / l
 // Cost 2 B H Tq Tk (D + Dv) flops; working memory one row of logits, Tk floats, and Dv sums.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "attention.h"
 #include "half.h"
+#include "layout.h"
 #include "visibility.h"
 
 namespace attention::plain {
@@ -19,34 +21,13 @@ struct Row {
   int32_t b, h, i;
 };
 
-ptrdiff_t row_start(int32_t first, int32_t batch, int32_t head, int32_t token, Row row, int32_t h) {
-  const ptrdiff_t item = first >= 0 ? static_cast<ptrdiff_t>(first) * token : static_cast<ptrdiff_t>(row.b) * batch;
-  return item + static_cast<ptrdiff_t>(h) * head + static_cast<ptrdiff_t>(row.i) * token;
-}
-
-ptrdiff_t query_start(const Attention& call, Row row) {
-  return row_start(call.q_start ? call.q_start[row.b] : -1, call.q_batch, call.q_head, call.q_token, row, row.h);
-}
-
-ptrdiff_t out_start(const Attention& call, Row row) {
-  return row_start(call.q_start ? call.q_start[row.b] : -1, call.out_batch, call.out_head, call.out_token, row, row.h);
-}
-
-ptrdiff_t key_start(const Attention& call, Row row, int32_t j) {
-  return row_start(call.k_start ? call.k_start[row.b] : -1, call.k_batch, call.k_head, call.k_token, {row.b, 0, j},
-                   row.h / (call.H / call.Hkv));
-}
-
-ptrdiff_t value_start(const Attention& call, Row row, int32_t j) {
-  return row_start(call.k_start ? call.k_start[row.b] : -1, call.v_batch, call.v_head, call.v_token, {row.b, 0, j},
-                   row.h / (call.H / call.Hkv));
-}
-
 /// The logit of one cell up to a stage, without regard to what is hidden.
 float logit(const Attention& call, Row row, int32_t j, Stage stage) {
-  const ptrdiff_t q = query_start(call, row), k = key_start(call, row, j);
+  const ptrdiff_t q = query_start(call, row.b, row.h) + static_cast<ptrdiff_t>(row.i) * call.q_token;
+  const ptrdiff_t k = key_start(call, row.b, row.h) + static_cast<ptrdiff_t>(j) * call.k_token;
   float dot = 0;
-  for (int32_t d = 0; d < call.D; ++d) dot += load_value(call.q, call.q_type, q + d) * load_value(call.k, call.k_type, k + d);
+  for (int32_t d = 0; d < call.D; ++d)
+    dot += load_value(call.q, call.q_type, q + d) * load_value(call.k, call.k_type, k + d);
   float x = dot * call.scale;
   if (stage >= Stage::kCapped && call.softcap > 0) x = call.softcap * std::tanh(x / call.softcap);
   if (stage >= Stage::kMasked && call.alibi) {
@@ -82,10 +63,10 @@ void row_output(const Attention& call, Row row, KeyRange keys, const float* x, R
   for (int32_t j = keys.first; j < keys.end; ++j) {
     if (hidden(call, mask + static_cast<ptrdiff_t>(j) * call.mask_key)) continue;
     const float weight = std::exp(x[j] - state.max);
-    const ptrdiff_t v = value_start(call, row, j);
+    const ptrdiff_t v = value_start(call, row.b, row.h) + static_cast<ptrdiff_t>(j) * call.v_token;
     for (int32_t c = 0; c < call.Dv; ++c) sums[c] += weight * load_value(call.v, call.v_type, v + c);
   }
-  const ptrdiff_t out = out_start(call, row);
+  const ptrdiff_t out = out_start(call, row.b, row.h) + static_cast<ptrdiff_t>(row.i) * call.out_token;
   const float norm = state.sum == 0 ? 0 : 1 / state.sum;
   for (int32_t c = 0; c < call.Dv; ++c) store_value(call.out, call.out_type, out + c, sums[c] * norm);
 }
@@ -95,9 +76,7 @@ void attend_row(const Attention& call, Row row, float* x, float* sums) {
   const RowState state = row_logits(call, row, keys, x);
   if (call.out) row_output(call, row, keys, x, state, sums);
   if (call.lse) {
-    const ptrdiff_t item = call.q_start ? call.q_start[row.b] : static_cast<ptrdiff_t>(row.b) * call.lse_batch;
-    call.lse[item + static_cast<ptrdiff_t>(row.h) * call.lse_head + row.i] =
-        state.sum == 0 ? -kInfinity : state.max + std::log(state.sum);
+    call.lse[lse_start(call, row.b, row.h) + row.i] = state.sum == 0 ? -kInfinity : state.max + std::log(state.sum);
   }
 }
 
@@ -202,7 +181,8 @@ void rope(const Rope& call) {
   for (int32_t b = 0; b < call.B; ++b) {
     for (int32_t h = 0; h < call.H; ++h) {
       for (int32_t t = 0; t < call.T; ++t) {
-        const ptrdiff_t table = static_cast<ptrdiff_t>(b) * call.table_batch + static_cast<ptrdiff_t>(t) * (call.rotary / 2);
+        const ptrdiff_t table =
+            static_cast<ptrdiff_t>(b) * call.table_batch + static_cast<ptrdiff_t>(t) * (call.rotary / 2);
         rope_token(call,
                    static_cast<ptrdiff_t>(b) * call.x_batch + static_cast<ptrdiff_t>(h) * call.x_head +
                        static_cast<ptrdiff_t>(t) * call.x_token,
