@@ -13,6 +13,8 @@
 #include "layout.h"
 #include "parallel.h"
 #include "row-group.h"
+#include "state.h"
+#include "tile.h"
 
 namespace attention {
 
@@ -22,8 +24,8 @@ constexpr int32_t kGroups = 4;
 constexpr int32_t kTileRows = kGroups * kLanes;
 
 struct Group {
-  RowGroup rows;
-  State state;
+  RowGroup<2> rows;
+  State<2> state;
   Coverage coverage = Coverage::kNone;
   int32_t key = 0, count = 0;  // its part of the current tile
   int32_t valid = 0;           // rows that exist
@@ -53,7 +55,7 @@ size_t lay_out(const Attention& call, void* base, Workspace& space) {
 
 /// sums[c][8] = scale * sums[c][8] + sum over keys of weights[key][8] * values[key][c].
 void add_values(const Group& group, const float* values, ptrdiff_t stride, int32_t channels) {
-  const v128_t scale_low = group.state.scale_low, scale_high = group.state.scale_high;
+  const v128_t scale_low = group.state.scale[0], scale_high = group.state.scale[1];
   for (int32_t c = 0; c < channels; c += 4) {
     // The last block may repeat its last channel; sums has room for it.
     const int32_t last = std::min(3, channels - 1 - c);
@@ -80,12 +82,12 @@ void add_values(const Group& group, const float* values, ptrdiff_t stride, int32
 /// The same where a value that some row must not see is infinite or NaN: 0 * NaN would leak it.
 void add_visible_values(const Group& group, const float* values, ptrdiff_t stride, int32_t channels) {
   for (int32_t half = 0; half < kLanes; half += 4) {
-    const v128_t scale = half ? group.state.scale_high : group.state.scale_low;
+    const v128_t scale = group.state.scale[half / 4];
     for (int32_t c = 0; c < channels; ++c) {
       v128_t sum = wasm_f32x4_const_splat(0);
       for (int32_t j = 0; j < group.count; ++j) {
         const v128_t weight = wasm_v128_load(group.logits + kLanes * j + half);
-        const v128_t visible = group.rows.lanes(group.key, j, half);
+        const v128_t visible = group.rows.lanes(group.key, j, half / 4);
         const v128_t sum_with = madd(weight, load_splat(values + j * stride + c), sum);
         sum = select(visible, sum_with, sum);
       }
@@ -133,10 +135,15 @@ class Block {
   void start_group(Group& group, int32_t i, int32_t valid) {
     group.valid = valid;
     if (valid == 0) return;
-    int32_t rows[kLanes];
-    for (int32_t lane = 0; lane < valid; ++lane) rows[lane] = i + lane;
-    group.rows = RowGroup(call_, b_, h_, rows, valid);
-    group.state = State(call_.sinks ? call_.sinks[h_] : -INFINITY);
+    int32_t rows[kLanes], heads[kLanes];
+    for (int32_t lane = 0; lane < kLanes; ++lane) {
+      rows[lane] = i + std::min(lane, valid - 1);
+      heads[lane] = h_;
+    }
+    group.rows = RowGroup<2>(call_, b_, heads, rows);
+    float sinks[kLanes];
+    group.rows.sinks(sinks);
+    group.state = State<2>(sinks);
     const FloatRows q =
         float_rows(call_.q, call_.q_type, query_start(call_, b_, h_) + static_cast<ptrdiff_t>(i) * call_.q_token,
                    call_.q_token, valid, call_.D, space_.row_buffer);
@@ -198,16 +205,20 @@ class Block {
       const bool direct = call_.out_type == Type::kFloat32;
       float* rows = direct ? static_cast<float*>(call_.out) + out : space_.row_buffer;
       const ptrdiff_t stride = direct ? call_.out_token : call_.Dv;
-      lanes_to_rows(group.sums, group.state.norm_low(), group.state.norm_high(), group.valid, call_.Dv, rows, stride);
+      lanes_to_rows(group.sums, group.state.norm(0), group.state.norm(1), group.valid, call_.Dv, rows, stride);
       for (int32_t lane = 0; !direct && lane < group.valid; ++lane) {
         uint16_t* to = static_cast<uint16_t*>(call_.out) + out + static_cast<ptrdiff_t>(lane) * call_.out_token;
         convert(rows + lane * stride, Type::kFloat32, to, call_.out_type, call_.Dv);
       }
     }
     if (call_.lse) {
-      float lse[kLanes];
-      group.state.log_sum_exp(lse);
-      std::copy(lse, lse + group.valid, call_.lse + lse_start(call_, b_, h_) + i);
+      float max[kLanes], sum[kLanes];
+      for (int32_t n = 0; n < 2; ++n) {
+        wasm_v128_store(max + 4 * n, group.state.max[n]);
+        wasm_v128_store(sum + 4 * n, group.state.sum[n]);
+      }
+      float* lse = call_.lse + lse_start(call_, b_, h_) + i;
+      for (int32_t lane = 0; lane < group.valid; ++lane) lse[lane] = log_sum_exp(max[lane], sum[lane]);
     }
   }
 

@@ -12,6 +12,8 @@
 #include "layout.h"
 #include "parallel.h"
 #include "row-group.h"
+#include "state.h"
+#include "tile.h"
 
 namespace attention {
 
@@ -32,11 +34,17 @@ size_t lay_out(const Attention& call, void* base, Workspace& space) {
   return scratch.used();
 }
 
-/// Up to eight of the chosen rows of one item.
+/// Up to eight of the chosen rows of one item; the last is repeated in the lanes behind it.
 struct Rows {
   int32_t b, count;
   int32_t index[kLanes];
 };
+
+RowGroup<2> row_group(const Attention& call, const Rows& rows, int32_t h) {
+  int32_t heads[kLanes];
+  std::fill(heads, heads + kLanes, h);
+  return RowGroup<2>(call, rows.b, heads, rows.index);
+}
 
 void load_queries(const Attention& call, const Rows& rows, int32_t h, const Workspace& space) {
   const float* lanes[kLanes];
@@ -64,7 +72,7 @@ void store_logits(const Workspace& space, int32_t valid, int32_t key, int32_t co
 /// Scores, with or without the softcap, for every key: no mask, no range.
 void score_rows(const Attention& call, const Rows& rows, int32_t h, const Workspace& space, float* out) {
   const int32_t end = call.k_start ? key_length(call, rows.b) : call.Tk;
-  const RowGroup group(call, rows.b, h, rows.index, rows.count);
+  const RowGroup<2> group = row_group(call, rows, h);
   for (int32_t key = 0; key < end; key += kTileKeys) {
     const int32_t count = std::min(kTileKeys, end - key);
     tile_scores(call, rows.b, h, key, count, space);
@@ -87,8 +95,10 @@ void normalise_row(float* x, int32_t count, float max, float norm) {
 /// Masked logits, or weights.
 void weigh_rows(const Attention& call, const Rows& rows, int32_t h, const Workspace& space, float* out) {
   const ptrdiff_t stride = call.Tk;
-  RowGroup group(call, rows.b, h, rows.index, rows.count);
-  State state(call.sinks ? call.sinks[h] : -INFINITY);
+  RowGroup<2> group = row_group(call, rows, h);
+  float sinks[kLanes];
+  group.sinks(sinks);
+  State<2> state(sinks);
   std::fill(out, out + rows.count * stride, -INFINITY);
   for (int32_t key = group.range().first; key < group.range().end; key += kTileKeys) {
     const int32_t count = std::min(kTileKeys, group.range().end - key);
@@ -101,10 +111,10 @@ void weigh_rows(const Attention& call, const Rows& rows, int32_t h, const Worksp
   }
   if (call.weights_stage == Stage::kMasked) return;
   float max[kLanes], norm[kLanes];
-  wasm_v128_store(max, state.max_low);
-  wasm_v128_store(max + 4, state.max_high);
-  wasm_v128_store(norm, state.norm_low());
-  wasm_v128_store(norm + 4, state.norm_high());
+  for (int32_t n = 0; n < 2; ++n) {
+    wasm_v128_store(max + 4 * n, state.max[n]);
+    wasm_v128_store(norm + 4 * n, state.norm(n));
+  }
   for (int32_t lane = 0; lane < rows.count; ++lane) normalise_row(out + lane * stride, call.Tk, max[lane], norm[lane]);
 }
 
@@ -140,8 +150,10 @@ void run_item(const void* context, int32_t item, int32_t worker) {
   const Attention& call = job.call;
   const int32_t matrix = item / job.groups, first = item % job.groups * kLanes;
   Rows rows{matrix / job.heads, std::min(kLanes, call.num_rows - first), {}};
-  for (int32_t lane = 0; lane < rows.count; ++lane)
-    rows.index[lane] = call.rows ? call.rows[first + lane] : first + lane;
+  for (int32_t lane = 0; lane < kLanes; ++lane) {
+    const int32_t chosen = first + std::min(lane, rows.count - 1);
+    rows.index[lane] = call.rows ? call.rows[chosen] : chosen;
+  }
   Workspace space;
   lay_out(call, static_cast<char*>(call.scratch) + worker * job.worker_bytes, space);
   float* out = call.weights + (static_cast<size_t>(matrix) * call.num_rows + first) * call.Tk;
