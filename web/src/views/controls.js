@@ -51,6 +51,9 @@ export function createTokenStrip() {
           element('li', {}, element('span', {}, token), element('span', { className: 'number index' }, String(i))),
         ),
       );
+      // A strip that scrolls has to be reachable by keys; one that doesn't would only be one more stop.
+      if (list.scrollHeight > list.clientHeight) list.tabIndex = 0;
+      else list.removeAttribute('tabindex');
     },
     /** @param {State} state */
     mark({ focus }) {

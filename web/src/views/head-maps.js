@@ -76,6 +76,7 @@ export function createHeadMaps(store) {
     maps.forEach(({ base, marks }, head) => {
       const weights = run.weights.data.subarray(head * size, (head + 1) * size);
       drawMap(base, /** @type {import('./heat-map.js').Layout} */ (layout), { weights, highest, causal, colors });
+      marks.dataset.cell = String(layout?.cell); // side of a cell, for whoever points at one from outside
       marks.setAttribute('aria-label', `Weights of head H${head}, ${run.tokens.length} by ${run.tokens.length} tokens`);
     });
     drawMarks();
