@@ -7,20 +7,20 @@
 
 namespace attention {
 
-namespace {
-
-size_t worker_bytes(const Attention& call) {
-  return std::max(prefill_scratch(call), call.weights ? weights_scratch(call) : 0);
+size_t attention_scratch(const Attention& call) {
+  const size_t output = few_rows(call) ? decode_scratch(call) : prefill_scratch(call) * threads();
+  return std::max(output, call.weights ? weights_scratch(call) * threads() : 0);
 }
 
-}  // namespace
-
-size_t attention_scratch(const Attention& call) { return worker_bytes(call) * threads(); }
-
 void attention(const Attention& call) {
-  const size_t bytes = worker_bytes(call);
-  if (call.out || call.lse) prefill(call, bytes);
-  if (call.weights) attention_weights(call, bytes);
+  if (call.out || call.lse) {
+    if (few_rows(call)) {
+      decode(call);
+    } else {
+      prefill(call);
+    }
+  }
+  if (call.weights) attention_weights(call);
 }
 
 }  // namespace attention

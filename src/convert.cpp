@@ -23,4 +23,15 @@ FloatRows float_rows(const void* data, Type type, ptrdiff_t first, ptrdiff_t str
   return {buffer, width};
 }
 
+bool all_finite(const float* rows, ptrdiff_t stride, int32_t count, int32_t channels) {
+  v128_t found = wasm_f32x4_const_splat(0);  // x - x is 0 for every finite x, NaN for the others
+  for (int32_t j = 0; j < count; ++j) {
+    for (int32_t c = 0; c < channels; c += 4) {
+      const v128_t x = load_lanes(rows + j * stride + c, channels - c);
+      found = wasm_v128_or(found, wasm_f32x4_sub(x, x));
+    }
+  }
+  return !wasm_v128_any_true(found);
+}
+
 }  // namespace attention

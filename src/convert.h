@@ -42,4 +42,7 @@ struct FloatRows {
 FloatRows float_rows(const void* data, Type type, ptrdiff_t first, ptrdiff_t stride, int32_t rows, int32_t width,
                      float* buffer);
 
+/// Whether no value of `count` rows is infinite or NaN.
+bool all_finite(const float* rows, ptrdiff_t stride, int32_t count, int32_t channels);
+
 }  // namespace attention

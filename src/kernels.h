@@ -1,4 +1,5 @@
-// The parts of attention() to one another: each kernel with its working memory for one worker, in bytes.
+// The parts of attention() to one another: each kernel with its working memory in bytes, for one worker where nothing
+// else is said.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +29,14 @@ class Scratch {
 };
 
 size_t prefill_scratch(const Attention& call);
-void prefill(const Attention& call, size_t worker_bytes);
+void prefill(const Attention& call);
+
+/// Whether a call has too few query rows for prefill's lanes.
+bool few_rows(const Attention& call);
+size_t decode_scratch(const Attention& call);  // for all workers together
+void decode(const Attention& call);
 
 size_t weights_scratch(const Attention& call);
-void attention_weights(const Attention& call, size_t worker_bytes);
+void attention_weights(const Attention& call);
 
 }  // namespace attention

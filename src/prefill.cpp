@@ -54,7 +54,7 @@ size_t lay_out(const Attention& call, void* base, Workspace& space) {
 }
 
 /// sums[c][8] = scale * sums[c][8] + sum over keys of weights[key][8] * values[key][c].
-void add_values(const Group& group, const float* values, ptrdiff_t stride, int32_t channels) {
+ATTENTION_NOINLINE void add_values(const Group& group, const float* values, ptrdiff_t stride, int32_t channels) {
   const v128_t scale_low = group.state.scale[0], scale_high = group.state.scale[1];
   for (int32_t c = 0; c < channels; c += 4) {
     // The last block may repeat its last channel; sums has room for it.
@@ -80,7 +80,7 @@ void add_values(const Group& group, const float* values, ptrdiff_t stride, int32
 }
 
 /// The same where a value that some row must not see is infinite or NaN: 0 * NaN would leak it.
-void add_visible_values(const Group& group, const float* values, ptrdiff_t stride, int32_t channels) {
+ATTENTION_NOINLINE void add_visible_values(const Group& group, const float* values, ptrdiff_t stride, int32_t channels) {
   for (int32_t half = 0; half < kLanes; half += 4) {
     const v128_t scale = group.state.scale[half / 4];
     for (int32_t c = 0; c < channels; ++c) {
@@ -95,17 +95,6 @@ void add_visible_values(const Group& group, const float* values, ptrdiff_t strid
       wasm_v128_store(at, madd(wasm_v128_load(at), scale, sum));
     }
   }
-}
-
-bool all_finite(const float* rows, ptrdiff_t stride, int32_t count, int32_t channels) {
-  v128_t found = wasm_f32x4_const_splat(0);  // x - x is 0 for every finite x, NaN for the others
-  for (int32_t j = 0; j < count; ++j) {
-    for (int32_t c = 0; c < channels; c += 4) {
-      const v128_t x = load_lanes(rows + j * stride + c, channels - c);
-      found = wasm_v128_or(found, wasm_f32x4_sub(x, x));
-    }
-  }
-  return !wasm_v128_any_true(found);
 }
 
 /// Rows i..i+rows-1 of one item and head.
@@ -249,9 +238,9 @@ size_t prefill_scratch(const Attention& call) {
   return lay_out(call, nullptr, space);
 }
 
-void prefill(const Attention& call, size_t worker_bytes) {
+void prefill(const Attention& call) {
   const int32_t blocks = (call.Tq + kTileRows - 1) / kTileRows;
-  const Job job{call, blocks, worker_bytes};
+  const Job job{call, blocks, prefill_scratch(call)};
   const double work = static_cast<double>(call.B) * call.H * call.Tq * call.Tk * (call.D + call.Dv);
   parallel_for(call.B * call.H * blocks, work, &job, run_item);
 }

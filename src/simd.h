@@ -18,6 +18,9 @@ inline v128_t wasm_i32x4_const_splat(int32_t value) { return wasm_i32x4_splat(va
 #include <cstddef>
 #include <cstring>
 
+// The engines allocate registers best in small functions: inner loops stay functions of their own.
+#define ATTENTION_NOINLINE [[gnu::noinline]]
+
 namespace attention {
 
 /// a * b + c: one rounding in the relaxed build where the machine can, two in the others.

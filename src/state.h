@@ -42,7 +42,7 @@ struct State {
   }
 
   /// x [count][kRows]: logits become weights e^(x - max).
-  void push(float* x, int32_t count) {
+  ATTENTION_NOINLINE void push(float* x, int32_t count) {
     v128_t block[kVectors];
     for (int32_t n = 0; n < kVectors; ++n) {
       const v128_t old = max[n];

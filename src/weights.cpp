@@ -171,8 +171,9 @@ size_t weights_scratch(const Attention& call) {
   return lay_out(call, nullptr, space);
 }
 
-void attention_weights(const Attention& call, size_t worker_bytes) {
-  const Job job{call, (call.num_rows + kLanes - 1) / kLanes, call.weights_mean ? 1 : call.num_heads, worker_bytes};
+void attention_weights(const Attention& call) {
+  const Job job{call, (call.num_rows + kLanes - 1) / kLanes, call.weights_mean ? 1 : call.num_heads,
+                weights_scratch(call)};
   const double work = static_cast<double>(call.B) * call.num_heads * call.num_rows * call.Tk * call.D;
   parallel_for(call.B * job.heads * job.groups, work, &job, run_item);
 }
