@@ -1,0 +1,44 @@
+// The linear layer and the multi-head attention layer in float64, from the formulas.
+import { attention } from './oracle.js';
+import { rope } from './oracle-rope.js';
+import { elements, transpose, valuesOf } from './tensors.js';
+
+/** x weight^T + bias over the last axis; weight is [out, in]. */
+export function linear(x, weight, bias) {
+  const [N, K] = weight.shape;
+  const M = elements(x.shape) / K;
+  const values = valuesOf(x);
+  const weights = valuesOf(weight);
+  const output = new Float64Array(M * N);
+  for (let m = 0; m < M; ++m)
+    for (let n = 0; n < N; ++n) {
+      let sum = bias ? valuesOf(bias)[n] : 0;
+      for (let k = 0; k < K; ++k) sum += values[m * K + k] * weights[n * K + k];
+      output[m * N + n] = sum;
+    }
+  return { data: output, shape: [...x.shape.slice(0, -1), N] };
+}
+
+/**
+ * Projects, splits into heads, turns queries and keys, attends, joins and projects back.
+ * `state` maps q_proj.weight, k_proj.weight, v_proj.weight, out_proj.weight and their .bias to tensors.
+ */
+export function multiHeadAttention(config, state, x, { context = x, positions, ...options } = {}) {
+  const { numHeads, numKvHeads = numHeads, isCausal, softcap, windowSize } = config;
+  const project = (input, name) => linear(input, state[`${name}.weight`], state[`${name}.bias`]);
+  const q = turn(splitHeads(project(x, 'q_proj'), numHeads), config.rope, positions);
+  const k = turn(splitHeads(project(context, 'k_proj'), numKvHeads), config.rope, positions);
+  const v = splitHeads(project(context, 'v_proj'), numKvHeads);
+  const attended = attention(q, k, v, { isCausal, softcap, windowSize, ...options });
+  const [B, H, T, Dv] = attended.output.shape;
+  const joined = { data: transpose(attended.output, [0, 2, 1, 3]).data, shape: [B, T, H * Dv] };
+  return { output: project(joined, 'out_proj'), weights: attended.weights };
+}
+
+function splitHeads({ data, shape: [B, T, width] }, heads) {
+  return transpose({ data, shape: [B, T, heads, width / heads] }, [0, 2, 1, 3]);
+}
+
+function turn(x, options, positions) {
+  return options ? rope(x, { ...options, positions }) : x;
+}
