@@ -1,9 +1,25 @@
-// Float32 to half-precision bits, for the few values that JavaScript itself has to write.
+// Half-precision bits to float32 and back, for the few values that JavaScript itself has to touch.
 
 /** @import { Dtype } from './types.js' */
 
 const kFloat = new Float32Array(1);
 const kBits = new Uint32Array(kFloat.buffer);
+
+/**
+ * @param {number} bits
+ * @param {Dtype} dtype
+ */
+export function fromHalf(bits, dtype) {
+  if (dtype === 'bfloat16') {
+    kBits[0] = bits << 16;
+    return kFloat[0];
+  }
+  const exponent = (bits >> 10) & 31;
+  const fraction = bits & 1023;
+  const sign = bits & 0x8000 ? -1 : 1;
+  if (exponent === 31) return fraction ? Number.NaN : sign * Number.POSITIVE_INFINITY;
+  return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1024 + fraction) * 2 ** (exponent - 25);
+}
 
 /**
  * Rounds to nearest, ties to even.

@@ -60,16 +60,32 @@ v128_t score_key(const float* queries, ptrdiff_t row, const float* key, int32_t 
   return sum_each(sums[0][0], sums[1 % N][0], sums[2 % N][0], sums[3 % N][0]);
 }
 
+/// A straight walk through rows that are needed soon: one read a cache line. The machine fetches ahead of straight
+/// walks only, and the sums over values jump about in their tile. So while keys are scored their values are walked, and
+/// while values are summed the next keys are: memory is busy all the time.
+class Walk {
+ public:
+  Walk(FloatRows rows, int32_t count, int32_t width) : rows_(rows), count_(count), width_(width) {}
+
+  void step(int32_t count) {
+    for (const int32_t end = std::min(next_ + count, count_); next_ < end; ++next_) {
+      const volatile float* row = rows_.data + next_ * rows_.stride;
+      for (int32_t c = 0; c < width_; c += 16) static_cast<void>(row[c]);
+    }
+  }
+
+ private:
+  FloatRows rows_;
+  int32_t count_, width_, next_ = 0;
+};
+
 /// Scores of N rows with a tile of keys: out[key][4], lanes from N on repeat others. `queries` [N][padded D].
-/// Keys are read one after the other, and beside them the values of the tile are touched, a cache line at a time: both
-/// are straight walks through memory, which the machine fetches ahead of. The sums over values jump about in the tile.
 template <int32_t N>
-ATTENTION_NOINLINE void score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels,
-                                   FloatRows values, int32_t value_channels, float* out) {
+ATTENTION_NOINLINE void score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels, Walk values,
+                                   float* out) {
   const ptrdiff_t row = padded(channels);
   for (int32_t j = 0; j < count; ++j) {
-    const float* value = values.data + j * values.stride;
-    for (int32_t c = 0; c < value_channels; c += 16) static_cast<void>(*static_cast<const volatile float*>(value + c));
+    values.step(1);
     wasm_v128_store(out + kBlock * j, score_key<N>(queries, row, keys.data + j * keys.stride, channels));
   }
 }
@@ -100,14 +116,18 @@ ATTENTION_NOINLINE void add_channels(const float* weights, FloatRows values, int
 }
 
 template <int32_t N>
-void add_values(const float* weights, FloatRows values, int32_t count, int32_t channels, v128_t scale, float* sums) {
+void add_values(const float* weights, FloatRows values, int32_t count, int32_t channels, v128_t scale, Walk next_keys,
+                float* sums) {
   constexpr int32_t kVectors = kAccumulators / N;
   const ptrdiff_t row = padded(channels);
   float scales[kBlock];
   wasm_v128_store(scales, scale);
   int32_t c = 0;
-  for (; c + 4 * kVectors <= channels; c += 4 * kVectors)
+  const int32_t rows_a_pass = (kDecodeKeys * 4 * kVectors + channels - 1) / channels;
+  for (; c + 4 * kVectors <= channels; c += 4 * kVectors) {
+    next_keys.step(rows_a_pass);
     add_channels<N, kVectors>(weights, values, count, c, scales, sums, row);
+  }
   for (; c + 4 <= channels; c += 4) add_channels<N, 1>(weights, values, count, c, scales, sums, row);
   for (; c < channels; ++c) {
     for (int32_t n = 0; n < N; ++n) {
@@ -154,7 +174,7 @@ struct Job {
 
 /// Working memory of one chunk.
 struct Workspace {
-  float *queries, *logits, *bias, *key_tile, *value_tile, *row_buffer;
+  float *queries, *logits, *bias, *key_tile, *value_tile;
 };
 
 size_t lay_out(const Attention& call, int32_t rows, void* base, Workspace& space) {
@@ -177,15 +197,15 @@ class Chunk {
     b_ = head / call_.Hkv;
     kv_head_ = head % call_.Hkv;
     first_ = item % job.chunks * kChunkKeys;
+    end_ = std::min(first_ + kChunkKeys, key_length(call_, b_));
     const ptrdiff_t at = static_cast<ptrdiff_t>(item) * job.rows;
     part_ = {job.part.max + at, job.part.sum + at, job.part.values + at * padded(call_.Dv)};
   }
 
   void run() {
-    const int32_t end = std::min(first_ + kChunkKeys, key_length(call_, b_));
     for (int32_t r = 0; r < job_.rows; r += kBlock) start_block(r);
-    for (int32_t key = first_; key < end; key += kDecodeKeys) {
-      const int32_t count = std::min(kDecodeKeys, end - key);
+    for (int32_t key = first_; key < end_; key += kDecodeKeys) {
+      const int32_t count = std::min(kDecodeKeys, end_ - key);
       tile_has_keys_ = tile_has_values_ = false;
       for (int32_t r = 0; r < job_.rows; r += kBlock) push_block(r, key, count);
     }
@@ -258,6 +278,9 @@ class Chunk {
       case 2:
         push_rows<2>(r, rows, coverage, key, count, begin, end - begin);
         break;
+      case 3:
+        push_rows<3>(r, rows, coverage, key, count, begin, end - begin);
+        break;
       default:
         push_rows<4>(r, rows, coverage, key, count, begin, end - begin);
     }
@@ -268,8 +291,8 @@ class Chunk {
                  int32_t seen) {
     const FloatRows k = key_tile(key, count), v = value_tile(key, count);
     const FloatRows seen_values{v.data + (begin - key) * v.stride, v.stride};
-    score_tile<N>(queries(r), {k.data + (begin - key) * k.stride, k.stride}, seen, call_.D, seen_values,
-                  call_.out ? call_.Dv : 0, space_.logits);
+    score_tile<N>(queries(r), {k.data + (begin - key) * k.stride, k.stride}, seen, call_.D,
+                  Walk(seen_values, call_.out ? seen : 0, call_.Dv), space_.logits);
     rows.finish_logits(begin, seen, coverage, space_.logits);
     const int32_t valid = block_rows(r);
     State<1> state;
@@ -282,13 +305,16 @@ class Chunk {
     if (coverage == Coverage::kSome && !all_finite(seen_values.data, v.stride, seen, call_.Dv)) {
       add_visible_values(rows, begin, seen, valid, space_.logits, seen_values, call_.Dv, state.scale[0], values(r));
     } else {
-      add_values<N>(space_.logits, seen_values, seen, call_.Dv, state.scale[0], values(r));
+      const bool walk = r == 0 && call_.k_type == Type::kFloat32;
+      const Walk next_keys({k.data + count * k.stride, k.stride}, walk ? std::min(kDecodeKeys, end_ - key - count) : 0,
+                           call_.D);
+      add_values<N>(space_.logits, seen_values, seen, call_.Dv, state.scale[0], next_keys, values(r));
     }
   }
 
   const Job& job_;
   const Attention& call_;
-  int32_t b_, kv_head_, first_;
+  int32_t b_, kv_head_, first_, end_;
   Workspace space_;
   Part part_;
   bool tile_has_keys_ = false, tile_has_values_ = false;

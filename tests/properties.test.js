@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { builds, loadBuild } from './support/builds.js';
 import { attention as oracle, varlenAttention as varlenOracle } from './support/oracle.js';
 import { random } from './support/random.js';
-import { assertClose, assertUnchanged, cast, remember } from './support/tensors.js';
+import { assertClose, assertUnchanged, cast, remember, starts } from './support/tensors.js';
 
 const kParameters = process.env.ATTENTION_WASM_SEED ? { seed: Number(process.env.ATTENTION_WASM_SEED) } : {};
 const kRounding = { float32: 0, float16: 2 ** -11, bfloat16: 2 ** -8 };
@@ -91,15 +91,6 @@ function chosenWeights(g, { Hkv, G, Tq }, choice) {
   const heads = Array.from({ length: g.integer(1, 3) }, () => g.integer(0, Hkv * G - 1));
   const rows = Tq ? Array.from({ length: g.integer(1, 3) }, () => g.integer(0, Tq - 1)) : [];
   return { heads: [...new Set(heads)], rows: [...new Set(rows)] };
-}
-
-/** The first token of each sequence, and the end of the last. */
-function starts(lengths) {
-  const sums = new Int32Array(lengths.length + 1);
-  lengths.forEach((value, n) => {
-    sums[n + 1] = sums[n] + value;
-  });
-  return sums;
 }
 
 // Each call is put to all builds, so that the oracle answers it once.

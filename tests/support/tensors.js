@@ -90,6 +90,13 @@ export function assertNoNaN(tensor, what = 'result') {
   assert.ok(!valuesOf(tensor).some(Number.isNaN), `${what} holds NaN`);
 }
 
+/** Where sequences of these lengths start when they are packed, and where the last one ends. */
+export function starts(lengths) {
+  const sums = new Int32Array(lengths.length + 1);
+  for (const [n, length] of lengths.entries()) sums[n + 1] = sums[n] + length;
+  return sums;
+}
+
 /** Rows `from` to `to` of one axis, as a tensor of its own. */
 export function slice(tensor, axis, from, to) {
   const { data, shape, dtype } = tensor;

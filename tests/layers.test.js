@@ -1,0 +1,112 @@
+// linear, packed linear and the multi-head layer on every build against the oracle.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { builds, loadBuild } from './support/builds.js';
+import { multiHeadAttention as layerOracle, linear as linearOracle } from './support/oracle-layers.js';
+import { random, seedOf } from './support/random.js';
+import { assertClose, assertSameBits, assertUnchanged, remember, slice } from './support/tensors.js';
+
+const kEdges = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 32, 33, 65];
+
+/** float32 sums of K products lie within this of the exact ones. */
+const tolerance = (K) => ({ absolute: 1e-6 * Math.sqrt(K) * 4 });
+
+const layers = {
+  plain: { config: { dModel: 12, numHeads: 3 } },
+  'causal with bias': { config: { dModel: 20, numHeads: 5, bias: true, isCausal: true } },
+  'grouped heads': { config: { dModel: 24, numHeads: 6, numKvHeads: 2, isCausal: true } },
+  'own head size': { config: { dModel: 12, numHeads: 3, headDim: 6, isCausal: true } },
+  'rope, softcap and window': {
+    config: {
+      ...{ dModel: 24, numHeads: 3, isCausal: true, softcap: 5, windowSize: [6, 0] },
+      rope: { style: 'half', base: 500, rotaryDim: 4 },
+    },
+  },
+  'key lengths': { config: { dModel: 12, numHeads: 3 }, options: { keyLengths: Int32Array.of(11, 4) } },
+  'a mask': {
+    config: { dModel: 12, numHeads: 3, isCausal: true },
+    options: { attnMask: random(5).booleans([2, 1, 11, 11], 0.7) },
+  },
+  positions: {
+    config: { dModel: 16, numHeads: 2, rope: { style: 'interleaved' } },
+    options: { positions: { data: Int32Array.from({ length: 22 }, (_, n) => (n * 7) % 40), shape: [2, 11] } },
+  },
+};
+
+function stateOf({ dModel, numHeads, numKvHeads = numHeads, headDim = dModel / numHeads, bias }) {
+  const g = random(seedOf(`${dModel} ${numHeads} ${numKvHeads}`));
+  const [inner, kv] = [numHeads * headDim, numKvHeads * headDim];
+  const shapes = { q_proj: [inner, dModel], k_proj: [kv, dModel], v_proj: [kv, dModel], out_proj: [dModel, inner] };
+  const state = {};
+  for (const [name, shape] of Object.entries(shapes)) {
+    state[`${name}.weight`] = g.tensor(shape, 0.3);
+    if (bias) state[`${name}.bias`] = g.tensor(shape.slice(0, 1), 0.3);
+  }
+  return state;
+}
+
+for (const build of builds()) {
+  const attention = await loadBuild(build);
+
+  describe(`linear, ${build}`, () => {
+    const cases = [
+      ...kEdges.map((M) => [M, 11, 13]),
+      ...kEdges.map((N) => [9, N, 12]),
+      ...kEdges.map((K) => [9, 10, K]),
+      ...[
+        [0, 3, 4],
+        [64, 64, 64],
+        [37, 131, 259],
+        [1, 200, 300],
+      ],
+    ];
+    for (const [M, N, K] of cases) {
+      test(`[${M}, ${K}] × [${N}, ${K}]ᵀ`, () => {
+        const g = random(seedOf(`${M} ${N} ${K}`));
+        const [x, weight, bias] = [g.tensor([M, K]), g.tensor([N, K]), g.tensor([N])];
+        const inputs = remember(x, weight, bias);
+        assertClose(attention.linear(x, weight), linearOracle(x, weight), { ...tolerance(K), what: 'no bias' });
+        const want = linearOracle(x, weight, bias);
+        const plain = attention.linear(x, weight, bias);
+        assertClose(plain, want, { ...tolerance(K), what: 'bias' });
+        const packed = attention.packLinear(weight, bias);
+        assertClose(attention.linear(x, packed), want, { ...tolerance(K), what: 'packed' });
+        packed.dispose();
+        assertUnchanged(inputs);
+      });
+    }
+
+    test('leading axes are rows; a row does not depend on the others', () => {
+      const g = random(12);
+      const [x, weight] = [g.tensor([2, 19, 20]), g.tensor([33, 20])];
+      const whole = attention.linear(x, weight);
+      assert.deepEqual([...whole.shape], [2, 19, 33]);
+      for (const row of [0, 7, 18]) {
+        const alone = attention.linear(slice(x, 1, row, row + 1), weight);
+        assertClose(alone, slice(whole, 1, row, row + 1), { absolute: 1e-6 });
+      }
+    });
+  });
+
+  describe(`multiHeadAttention, ${build}`, () => {
+    for (const [name, { config, options = {} }] of Object.entries(layers)) {
+      test(name, () => {
+        const state = stateOf(config);
+        const x = random(seedOf(name)).tensor([2, 11, config.dModel]);
+        const inputs = remember(x, ...Object.values(state));
+        const mha = attention.multiHeadAttention(config);
+        mha.loadStateDict(state);
+        const want = layerOracle(config, state, x, options);
+        const { output, weights } = mha.forward(x, { ...options, needWeights: true });
+        assertClose(output, want.output, { what: 'output' });
+        assertClose(weights, want.weights, { what: 'weights' });
+        assertClose(mha.forward(x, options).output, want.output, { what: 'output without weights' });
+        const mean = mha.forward(x, { ...options, needWeights: 'mean' }).weights;
+        assert.deepEqual([...mean.shape], [2, 11, 11]);
+        for (const [key, tensor] of Object.entries(mha.stateDict())) assertSameBits(tensor, state[key], key);
+        assertUnchanged(inputs);
+        mha.dispose();
+      });
+    }
+  });
+}
