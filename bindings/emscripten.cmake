@@ -9,6 +9,7 @@ function(add_build name)
   target_compile_definitions(${name} PRIVATE EMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)  # embind without RTTI
   target_link_options(${name} PRIVATE
     -lembind
+    -fno-rtti                         # picks the embind library that matches
     -sMODULARIZE                      # a factory, so that one page can hold several instances
     -sEXPORT_ES6
     -sENVIRONMENT=web,worker,node
@@ -33,6 +34,9 @@ function(add_build name)
   endif()
   set_target_properties(${name} PROPERTIES
     OUTPUT_NAME attention.${name} SUFFIX .js RUNTIME_OUTPUT_DIRECTORY ${CMAKE_SOURCE_DIR}/dist)
+  # Else the type checker would read the glue itself.
+  file(GENERATE OUTPUT ${CMAKE_SOURCE_DIR}/dist/attention.${name}.d.ts
+    CONTENT "declare const factory: (options: object) => Promise<any>;\nexport default factory;\n")
 endfunction()
 
 add_build(scalar SOURCES ${scalar_sources})

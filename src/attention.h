@@ -104,11 +104,11 @@ void attention(const Attention& call);
 /// A part (0, -inf) changes nothing; where all parts are -inf the result is (0, -inf).
 struct Merge {
   int32_t parts, B, H, Tq, Dv;
-  const float* outs;  // [parts, B, H, Tq, Dv]
-  const float* lses;  // [parts, B, H, Tq]
-  const float* sinks; // (H) or null
-  float* out;         // [B, H, Tq, Dv]
-  float* lse;         // [B, H, Tq]
+  const float* outs;   // [parts, B, H, Tq, Dv]
+  const float* lses;   // [parts, B, H, Tq]
+  const float* sinks;  // (H) or null
+  float* out;          // [B, H, Tq, Dv]
+  float* lse;          // [B, H, Tq]
 };
 void merge(const Merge& call);
 

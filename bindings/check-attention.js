@@ -1,0 +1,343 @@
+// Turns a call of attention into one plain, complete description. Backends take that and decide nothing.
+
+import { finite, flag, integers, kMostElements, operand, optionsOf, outputOf, vector } from './check.js';
+import { lengthsOf, maskOf, positionsOf, publishedSlopes } from './check-visibility.js';
+import { refuse } from './errors.js';
+
+/** @import { Context, Operand, Output } from './check.js' */
+/** @import { Mask } from './check-visibility.js' */
+
+/**
+ * Letters as in src/attention.h. Strides are in elements.
+ * @typedef {object} AttentionCall
+ * @property {string} fn
+ * @property {number} B @property {number} H @property {number} Hkv
+ * @property {number} Tq @property {number} Tk @property {number} D @property {number} Dv
+ * @property {Operand} q @property {Operand} k @property {Operand} v
+ * @property {Output | null} out
+ * @property {Strides} qStrides @property {Strides} kStrides @property {Strides} vStrides @property {Strides} outStrides
+ * @property {Int32Array | null} qStart @property {Int32Array | null} kStart first tokens of packed sequences
+ * @property {Int32Array | null} qLength @property {Int32Array | null} kLength
+ * @property {Int32Array | null} offset
+ * @property {number} left @property {number} right
+ * @property {number} scale @property {number} softcap
+ * @property {Mask | null} mask
+ * @property {Operand | null} alibi @property {Operand | null} sinks
+ * @property {Lse | null} lse
+ * @property {Weights | null} weights
+ */
+
+/** @typedef {{ batch: number, head: number, token: number }} Strides */
+/** @typedef {{ shape: readonly number[], count: number, batch: number, head: number }} Lse */
+
+/**
+ * Which attention weights are returned. `heads`, `rows`: null for all.
+ * @typedef {object} Weights
+ * @property {readonly number[]} shape
+ * @property {number} count
+ * @property {boolean} mean
+ * @property {number} stage as `Stage` of attention.h
+ * @property {Int32Array | null} heads @property {Int32Array | null} rows
+ * @property {number} numHeads @property {number} numRows
+ */
+
+const kShared = ['isCausal', 'queryOffset', 'attnMask', 'scale', 'softcap', 'windowSize', 'alibiSlopes', 'sinks'];
+const kResults = ['needWeights', 'returnLse', 'out'];
+const kOptions = new Set([...kShared, 'queryLengths', 'keyLengths', ...kResults, 'layout']);
+const kVarlenOptions = new Set(['cuSeqlensQ', 'cuSeqlensK', ...kShared, ...kResults]);
+const kWeightOptions = new Set(['heads', 'rows', 'mean', 'stage']);
+const kStages = ['scores', 'capped', 'masked', 'weights'];
+
+/**
+ * @param {Context} context
+ * @param {unknown} q @param {unknown} k @param {unknown} v @param {unknown} given the options
+ * @returns {AttentionCall}
+ */
+export function describeAttention(context, q, k, v, given) {
+  const options = optionsOf(context.fn, given, kOptions);
+  const operands = { q: operand(context, 'q', q), k: operand(context, 'k', k), v: operand(context, 'v', v) };
+  return describeOperands(context, operands, options);
+}
+
+/**
+ * The same for operands that are checked, and options whose names are.
+ * @param {Context} context
+ * @param {{ q: Operand, k: Operand, v: Operand }} operands @param {Record<string, any>} options
+ * @returns {AttentionCall}
+ */
+export function describeOperands(context, { q, k, v }, options) {
+  const { fn } = context;
+  const layout = layoutOf(fn, options.layout, q);
+  const qAxes = axesOf(fn, 'q', q, layout);
+  const kAxes = axesOf(fn, 'k', k, layout);
+  const vAxes = axesOf(fn, 'v', v, layout);
+  checkSizes(fn, { q, k, v }, qAxes, kAxes, vAxes);
+  const { B, H, T: Tq, D } = qAxes;
+  const { H: Hkv, T: Tk } = kAxes;
+  const qLength = lengthsOf(fn, 'queryLengths', options.queryLengths, B, Tq);
+  const kLength = lengthsOf(fn, 'keyLengths', options.keyLengths, B, Tk);
+  const rank = q.shape.length;
+  const shared = describeShared(context, options, { B, H, Tq, Tk, D }, qLength, kLength, false);
+  const out = outputOf(context, options.out, [...q.shape.slice(0, -1), vAxes.D], q, inputsOf({ q, k, v }, shared));
+  const outAxes = axes(out.shape, layout);
+  return {
+    ...{ fn, B, H, Hkv, Tq, Tk, D, Dv: vAxes.D, q, k, v, out },
+    ...{ qStrides: qAxes.strides, kStrides: kAxes.strides, vStrides: vAxes.strides, outStrides: outAxes.strides },
+    ...{ qStart: null, kStart: null, qLength, kLength },
+    ...shared,
+    lse: flag(fn, 'returnLse', options.returnLse, false)
+      ? { shape: [B, H, Tq].slice(4 - rank), count: B * H * Tq, batch: H * Tq, head: Tq }
+      : null,
+    weights: weightsOf(fn, options.needWeights, { B, H, Tq, Tk }, rank),
+  };
+}
+
+/**
+ * What attention over a batch and over packed sequences have in common.
+ * @param {Context} context @param {Record<string, any>} options
+ * @param {{ B: number, H: number, Tq: number, Tk: number, D: number }} sizes
+ * @param {Int32Array | null} qLength @param {Int32Array | null} kLength @param {boolean} isPacked
+ */
+function describeShared(context, options, sizes, qLength, kLength, isPacked) {
+  const { fn } = context;
+  const { H, D } = sizes;
+  return {
+    ...positionsOf(fn, options, sizes, qLength, kLength, isPacked),
+    scale:
+      options.scale === undefined || options.scale === null ? 1 / Math.sqrt(D) : finite(fn, 'scale', options.scale),
+    softcap: softcapOf(fn, options.softcap),
+    mask: maskOf(context, options.attnMask, sizes),
+    alibi: alibiOf(context, options.alibiSlopes, H),
+    sinks: isAbsent(options.sinks) ? null : vector(context, 'sinks', options.sinks, H, 'H'),
+  };
+}
+
+/** @param {unknown} value */
+const isAbsent = (value) => value === undefined || value === null;
+
+/**
+ * @param {{ q: Operand, k: Operand, v: Operand }} operands
+ * @param {{ mask: Mask | null, alibi: Operand | null, sinks: Operand | null }} others
+ */
+const inputsOf = ({ q, k, v }, { mask, alibi, sinks }) => [q, k, v, mask ? mask.added : null, alibi, sinks];
+
+/** @param {string} fn @param {unknown} value @param {Operand} q @returns {'bhtd' | 'bthd'} */
+export function layoutOf(fn, value, q) {
+  if (isAbsent(value) || value === 'bhtd') return 'bhtd';
+  if (value !== 'bthd') refuse('INVALID_OPTION', fn, `layout must be 'bhtd' or 'bthd'`, value);
+  if (q.shape.length !== 4) refuse('INVALID_OPTION', fn, `layout 'bthd' must come with rank 4`, q.shape);
+  return 'bthd';
+}
+
+/** @typedef {{ B: number, H: number, T: number, D: number, strides: Strides }} Axes */
+
+/**
+ * A tensor of attention by its axes: [B,H,T,D], [H,T,D], [T,D], or [B,T,H,D].
+ * @param {string} fn @param {string} name @param {Operand} operand @param {'bhtd' | 'bthd'} layout
+ * @returns {Axes}
+ */
+export function axesOf(fn, name, { shape }, layout) {
+  if (shape.length < 2 || shape.length > 4) {
+    refuse('INVALID_SHAPE', fn, `${name} must have shape [B,H,T,D], [H,T,D] or [T,D]`, shape);
+  }
+  if (shape[shape.length - 1] < 1) refuse('INVALID_SHAPE', fn, `${name} must have a last axis of at least 1`, shape);
+  return axes(shape, layout);
+}
+
+/** @param {readonly number[]} shape @param {'bhtd' | 'bthd'} layout @returns {Axes} */
+function axes(shape, layout) {
+  const rank = shape.length;
+  const B = rank === 4 ? shape[0] : 1;
+  const D = shape[rank - 1];
+  if (layout === 'bthd') {
+    const [, T, H] = shape;
+    return { B, H, T, D, strides: { batch: T * H * D, head: D, token: H * D } };
+  }
+  const H = rank === 2 ? 1 : shape[rank - 3];
+  const T = shape[rank - 2];
+  return { B, H, T, D, strides: { batch: H * T * D, head: T * D, token: D } };
+}
+
+/**
+ * @param {string} fn @param {{ q: Operand, k: Operand, v: Operand }} operands @param {Axes} q @param {Axes} k @param {Axes} v
+ */
+function checkSizes(fn, operands, q, k, v) {
+  const rank = operands.q.shape.length;
+  /** @param {boolean} holds @param {'k' | 'v'} name @param {string} rule */
+  const check = (holds, name, rule) => {
+    if (!holds) refuse('INVALID_SHAPE', fn, `${name} must have ${rule}`, operands[name].shape);
+  };
+  check(operands.k.shape.length === rank, 'k', `the rank of q, ${rank}`);
+  check(operands.v.shape.length === rank, 'v', `the rank of q, ${rank}`);
+  check(k.B === q.B, 'k', `the batch of q, B = ${q.B}`);
+  check(v.B === q.B, 'v', `the batch of q, B = ${q.B}`);
+  check(k.D === q.D, 'k', `the head size of q, D = ${q.D}`);
+  checkHeads(fn, operands, q.H, k.H, v.H);
+  check(v.T === k.T, 'v', `the length of k, Tk = ${k.T}`);
+}
+
+/** @param {string} fn @param {{ k: Operand, v: Operand }} operands @param {number} H @param {number} Hkv @param {number} Hv */
+function checkHeads(fn, { k, v }, H, Hkv, Hv) {
+  if (Hkv === 0 ? H !== 0 : H % Hkv !== 0) {
+    refuse('INVALID_SHAPE', fn, `k must have a number of heads that divides that of q, H = ${H}`, k.shape);
+  }
+  if (Hv !== Hkv) refuse('INVALID_SHAPE', fn, `v must have the heads of k, Hkv = ${Hkv}`, v.shape);
+}
+
+/** @param {string} fn @param {unknown} value */
+function softcapOf(fn, value) {
+  if (isAbsent(value)) return 0;
+  const softcap = finite(fn, 'softcap', value);
+  if (softcap < 0) refuse('INVALID_OPTION', fn, 'softcap must be 0 (off) or positive', value);
+  return softcap;
+}
+
+/** @param {Context} context @param {unknown} value @param {number} H @returns {Operand | null} */
+function alibiOf(context, value, H) {
+  if (isAbsent(value) || value === false) return null;
+  return vector(context, 'alibiSlopes', value === true ? publishedSlopes(H) : value, H, 'H');
+}
+
+/**
+ * @param {string} fn @param {unknown} value @param {{ B: number, H: number, Tq: number, Tk: number }} sizes
+ * @param {number} rank of the output: leading axes that it lacks are dropped here too
+ * @returns {Weights | null}
+ */
+function weightsOf(fn, value, { B, H, Tq, Tk }, rank) {
+  if (isAbsent(value) || value === false) return null;
+  const isChoice = typeof value === 'object' && !Array.isArray(value);
+  if (value !== true && value !== 'mean' && !isChoice) {
+    refuse('INVALID_OPTION', fn, `needWeights must be true, false, 'mean' or { heads, rows, mean, stage }`, value);
+  }
+  const choice = isChoice ? optionsOf(`${fn}: needWeights`, value, kWeightOptions) : {};
+  const mean = value === 'mean' || flag(fn, 'needWeights.mean', choice.mean, false);
+  const stage = isAbsent(choice.stage) ? 3 : kStages.indexOf(choice.stage);
+  if (stage < 0) refuse('INVALID_OPTION', fn, `needWeights.stage must be among ${kStages.join(', ')}`, choice.stage);
+  const heads = chosen(fn, 'needWeights.heads', choice.heads, H);
+  const rows = chosen(fn, 'needWeights.rows', choice.rows, Tq);
+  if (heads?.length === 0) refuse('INVALID_OPTION', fn, 'needWeights.heads must name at least one head', heads);
+  const numHeads = heads ? heads.length : H;
+  const numRows = rows ? rows.length : Tq;
+  const lead = mean ? [B].slice(rank === 4 ? 0 : 1) : [B, numHeads].slice(4 - rank);
+  const shape = [...lead, numRows, Tk];
+  const count = B * (mean ? 1 : numHeads) * numRows * Tk;
+  return { shape, count, mean, stage, heads, rows, numHeads, numRows };
+}
+
+/** @param {string} fn @param {string} name @param {unknown} value @param {number} size @returns {Int32Array | null} */
+function chosen(fn, name, value, size) {
+  if (isAbsent(value)) return null;
+  const numbers = integers(fn, name, value, -1, 0, size - 1);
+  if (new Set(numbers).size !== numbers.length) refuse('INVALID_OPTION', fn, `${name} must not repeat a number`, value);
+  return numbers;
+}
+
+/**
+ * Attention over packed sequences. `perSequence`: one call for each sequence's weights, whose lengths all differ.
+ * @param {Context} context
+ * @param {unknown} q @param {unknown} k @param {unknown} v @param {unknown} given the options
+ * @returns {{ call: AttentionCall, perSequence: AttentionCall[] | null }}
+ */
+export function describeVarlen(context, q, k, v, given) {
+  const { fn } = context;
+  const options = optionsOf(fn, given, kVarlenOptions);
+  const operands = { q: operand(context, 'q', q), k: operand(context, 'k', k), v: operand(context, 'v', v) };
+  checkPacked(fn, operands);
+  const [totalQ, H, D] = operands.q.shape;
+  const [totalK, Hkv] = operands.k.shape;
+  const Dv = operands.v.shape[2];
+  const cuQ = boundsOf(fn, 'cuSeqlensQ', options.cuSeqlensQ, totalQ, -1);
+  const cuK = boundsOf(fn, 'cuSeqlensK', options.cuSeqlensK, totalK, cuQ.length);
+  const B = cuQ.length - 1;
+  const qLength = differences(cuQ);
+  const kLength = differences(cuK);
+  const Tq = qLength.reduce((a, b) => Math.max(a, b), 0);
+  const Tk = kLength.reduce((a, b) => Math.max(a, b), 0);
+  const shared = describeShared(context, options, { B, H, Tq, Tk, D }, qLength, kLength, true);
+  const out = outputOf(context, options.out, [totalQ, H, Dv], operands.q, inputsOf(operands, shared));
+  /** @type {AttentionCall} */
+  const call = {
+    ...{ fn, B, H, Hkv, Tq, Tk, D, Dv, ...operands, out },
+    ...{ qStrides: packed(H, D), kStrides: packed(Hkv, D), vStrides: packed(Hkv, Dv), outStrides: packed(H, Dv) },
+    ...{ qStart: cuQ.slice(0, B), kStart: cuK.slice(0, B), qLength, kLength },
+    ...shared,
+    lse: flag(fn, 'returnLse', options.returnLse, false)
+      ? { shape: [H, totalQ], count: H * totalQ, batch: 0, head: totalQ }
+      : null,
+    weights: null,
+  };
+  return { call, perSequence: weightCalls(fn, call, options.needWeights) };
+}
+
+/** @param {number} H @param {number} D @returns {Strides} */
+const packed = (H, D) => ({ batch: 0, head: D, token: H * D });
+
+/** @param {string} fn @param {{ q: Operand, k: Operand, v: Operand }} operands */
+function checkPacked(fn, operands) {
+  for (const [name, { shape }] of Object.entries(operands)) {
+    if (shape.length !== 3 || shape[2] < 1) {
+      refuse('INVALID_SHAPE', fn, `${name} must have shape [ΣT, H, D] with D of at least 1`, shape);
+    }
+  }
+  const { q, k, v } = operands;
+  if (k.shape[2] !== q.shape[2])
+    refuse('INVALID_SHAPE', fn, `k must have the head size of q, D = ${q.shape[2]}`, k.shape);
+  checkHeads(fn, operands, q.shape[1], k.shape[1], v.shape[1]);
+  if (v.shape[0] !== k.shape[0])
+    refuse('INVALID_SHAPE', fn, `v must have the tokens of k, ΣTk = ${k.shape[0]}`, v.shape);
+}
+
+/** @param {string} fn @param {string} name @param {unknown} value @param {number} total @param {number} count */
+function boundsOf(fn, name, value, total, count) {
+  const bounds = integers(fn, name, value, count, 0, kMostElements);
+  if (bounds.length === 0 || bounds[0] !== 0) refuse('INVALID_OPTION', fn, `${name} must begin with 0`, value);
+  const falls = bounds.findIndex((bound, s) => s > 0 && bound < bounds[s - 1]);
+  if (falls > 0) refuse('INVALID_OPTION', fn, `${name}[${falls}] must not be less than the one before`, bounds[falls]);
+  const last = bounds[bounds.length - 1];
+  if (last !== total) refuse('INVALID_OPTION', fn, `${name} must end with the number of tokens, ${total}`, last);
+  return bounds;
+}
+
+/** @param {Int32Array} bounds */
+const differences = (bounds) => Int32Array.from({ length: bounds.length - 1 }, (_, s) => bounds[s + 1] - bounds[s]);
+
+/** @param {string} fn @param {AttentionCall} call @param {unknown} needWeights @returns {AttentionCall[] | null} */
+function weightCalls(fn, call, needWeights) {
+  const { B, H, Hkv, D, Dv, qLength, kLength, qStart, kStart } = call;
+  if (isAbsent(needWeights) || needWeights === false) return null;
+  if (/** @type {any} */ (needWeights).rows) {
+    refuse('INVALID_OPTION', fn, 'needWeights.rows must not be given for packed sequences', needWeights);
+  }
+  weightsOf(fn, needWeights, call, 3); // refuses what is wrong even where there is no sequence
+  return Array.from({ length: B }, (_, s) => {
+    const Tq = /** @type {Int32Array} */ (qLength)[s];
+    const Tk = /** @type {Int32Array} */ (kLength)[s];
+    /** @param {Operand} operand @param {Int32Array | null} starts @param {number} T @param {number} width */
+    const part = (operand, starts, T, width) => ({
+      ...operand,
+      start: /** @type {Int32Array} */ (starts)[s] * width,
+      count: T * width,
+    });
+    return {
+      ...call,
+      ...{ B: 1, Tq, Tk, q: part(call.q, qStart, Tq, H * D) },
+      ...{ k: part(call.k, kStart, Tk, Hkv * D), v: part(call.v, kStart, Tk, Hkv * Dv) },
+      ...{ out: null, lse: null, qStart: null, kStart: null, qLength: null, kLength: null },
+      offset: call.offset ? call.offset.slice(s, s + 1) : null,
+      mask: startAt(call.mask, s),
+      weights: weightsOf(fn, needWeights, { B: 1, H, Tq, Tk }, 3),
+    };
+  });
+}
+
+/** The mask of one item. @param {Mask | null} mask @param {number} item @returns {Mask | null} */
+function startAt(mask, item) {
+  if (!mask) return null;
+  const { allowed, added, strides } = mask;
+  const start = strides[0] * item;
+  return {
+    allowed: allowed ? allowed.subarray(start) : null,
+    added: added && { ...added, start, count: added.count - start },
+    strides,
+  };
+}

@@ -1,0 +1,178 @@
+// The one block that a call works in: copied inputs, outputs and scratch.
+import { bytesOf, typeNumber } from './memory.js';
+
+/** @import { Operand, Output } from './check.js' */
+/** @import { Float32Result, Result } from './types.js' */
+/** @import { Storage } from './tensor.js' */
+
+/** Where a resident stands. @param {Storage} storage @returns {number} */
+export const pointerOf = (storage) => /** @type {Storage & { pointer: number }} */ (storage).pointer;
+
+/** @param {number} bytes */
+const align = (bytes) => Math.ceil(bytes / 16) * 16;
+
+/** The place of a result in a narrower type than the kernel writes; no field of any struct. */
+const kNarrow = 'narrow';
+
+/**
+ * One call's working block. Places are reserved first, by the name of the struct's pointer that shall hold them; then
+ * one allocation serves them all, and nothing of it stays.
+ */
+export class Frame {
+  #fn;
+  #memory;
+  #module;
+  /** @type {Record<string, number>} */
+  #fields;
+  // Not 0, so that a place is never a null pointer, not even before the block has its address.
+  #size = 16;
+  /** @type {string[]} */
+  #placed = [];
+  /** @type {{ offset: number, data: any, bytes: number, from: number }[]} */
+  #copies = [];
+  /** @type {{ from: number, isResident: boolean, type: number, offset: number, count: number }[]} */
+  #conversions = [];
+  /** @type {{ name: string, out: Output } | null} */
+  #narrowed = null;
+
+  /**
+   * @param {import('./wasm-backend.js').WasmBackend} backend
+   * @param {string} fn @param {Record<string, number>} fields the struct; pointers that are not wanted hold 0
+   */
+  constructor(backend, fn, fields) {
+    this.#fn = fn;
+    this.#memory = backend.memory;
+    this.#module = backend.module;
+    this.#fields = fields;
+  }
+
+  /** @param {number} bytes @returns {number} */
+  #reserve(bytes) {
+    const offset = this.#size;
+    this.#size = align(offset + bytes);
+    return offset;
+  }
+
+  /** Room for `bytes`, at the pointer `name`. @param {string} name @param {number} bytes */
+  place(name, bytes) {
+    this.#fields[name] = this.#reserve(bytes);
+    this.#placed.push(name);
+  }
+
+  /** Takes note to copy `data` to the place at `offset`. @param {number} offset @param {ArrayBufferView & {length: number}} data */
+  #fill(offset, data) {
+    this.#copies.push({ offset, data, bytes: data.byteLength, from: this.#memory.addressOf(data) });
+  }
+
+  /** Data to be copied in, at the pointer `name`; nothing for null. @param {string} name @param {Int32Array | Float32Array | Uint8Array | null} data */
+  input(name, data) {
+    if (data === null) return;
+    this.place(name, data.byteLength);
+    this.#fill(this.#fields[name], data);
+  }
+
+  /** An operand in its own type: a resident one where it stands, any other copied in. @param {string} name @param {Operand} operand */
+  operand(name, operand) {
+    const { storage, data, start, count, dtype } = operand;
+    if (storage) {
+      this.#fields[name] = pointerOf(storage) + start * bytesOf(dtype);
+    } else {
+      const all = /** @type {any} */ (data);
+      this.input(name, start === 0 && count === all.length ? all : all.subarray(start, start + count));
+    }
+  }
+
+  /** Operands as float32, one after the other from the pointer `name` on. @param {string} name @param {Operand[]} operands */
+  float32(name, operands) {
+    if (operands.length === 1 && operands[0].dtype === 'float32') {
+      this.operand(name, operands[0]);
+      return;
+    }
+    this.place(name, operands.reduce((sum, { count }) => sum + count, 0) * 4);
+    let offset = this.#fields[name];
+    for (const { storage, data, dtype, count } of operands) {
+      const type = typeNumber(dtype);
+      if (storage) {
+        this.#conversions.push({ from: pointerOf(storage), isResident: true, type, offset, count });
+      } else if (dtype === 'float32') {
+        this.#fill(offset, /** @type {any} */ (data));
+      } else {
+        const from = this.#reserve(count * 2);
+        this.#fill(from, /** @type {any} */ (data));
+        this.#conversions.push({ from, isResident: false, type, offset, count });
+      }
+      offset += count * 4;
+    }
+  }
+
+  /** Where a result in its own type goes, at the pointer `name`. @param {string} name @param {Output} out */
+  output(name, out) {
+    if (out.storage) this.#fields[name] = pointerOf(out.storage);
+    else this.place(name, out.count * bytesOf(out.dtype));
+  }
+
+  /** The same for kernels that write float32 only: a narrower type is converted to afterwards. @param {string} name @param {Output} out */
+  float32Output(name, out) {
+    if (out.dtype === 'float32') {
+      this.output(name, out);
+      return;
+    }
+    this.place(name, out.count * 4);
+    this.#fields[kNarrow] = 0;
+    this.output(kNarrow, out);
+    this.#narrowed = { name, out };
+  }
+
+  /**
+   * Allocates, runs and frees. `results` reads what was asked for while the block is still there.
+   * @template R
+   * @param {string | null} struct its name in attention.h; null: `run` takes its arguments from the fields
+   * @param {((struct: number) => number) | null} scratch tells the bytes of working memory that the call needs
+   * @param {((struct: number) => void) | null} run null: there is nothing to compute
+   * @param {() => R} results
+   * @returns {R}
+   */
+  run(struct, scratch, run, results) {
+    const memory = this.#memory;
+    const fields = this.#fields;
+    if (struct && scratch) {
+      // Working memory depends on sizes and options, and on which pointers are null, but not on where they point.
+      memory.writers[struct](memory.heap, memory.struct, fields);
+      this.place('scratch', scratch(memory.struct));
+    }
+    const block = memory.allocate(this.#fn, this.#size);
+    try {
+      for (const name of this.#placed) fields[name] += block;
+      for (const { offset, data, bytes, from } of this.#copies) memory.copyIn(block + offset, data, bytes, from);
+      for (const { from, isResident, type, offset, count } of this.#conversions) {
+        this.#module._convert(isResident ? from : block + from, type, block + offset, 0, count);
+      }
+      if (struct) memory.writers[struct](memory.heap, memory.struct, fields);
+      if (run) run(memory.struct);
+      this.#narrow();
+      return results();
+    } finally {
+      memory.release(block);
+    }
+  }
+
+  #narrow() {
+    if (!this.#narrowed) return;
+    const { name, out } = this.#narrowed;
+    this.#module._convert(this.#fields[name], 0, this.#fields[kNarrow], typeNumber(out.dtype), out.count);
+  }
+
+  /** The result at `name`: the tensor that was to take it, or a copy. @param {string} name @param {Output} out @returns {Result} */
+  result(name, out) {
+    if (out.tensor) return out.tensor;
+    const { dtype, count, shape, isFloat16Array } = out;
+    const pointer = this.#fields[this.#narrowed ? kNarrow : name];
+    return { data: this.#memory.copyOut(this.#fn, pointer, dtype, count, isFloat16Array), shape: [...shape], dtype };
+  }
+
+  /** A copy of float32 values at `name`. @param {string} name @param {{ shape: readonly number[], count: number }} of @returns {Float32Result} */
+  floats(name, { shape, count }) {
+    const data = /** @type {Float32Array} */ (this.#memory.copyOut(this.#fn, this.#fields[name], 'float32', count));
+    return { data, shape: [...shape], dtype: 'float32' };
+  }
+}

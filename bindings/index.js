@@ -1,0 +1,269 @@
+// The package: load(), and the functions of the instance that it returns.
+
+import { countOf, dtypeOf, optionsOf, typedArrayName } from './check.js';
+import { describeAttention, describeVarlen } from './check-attention.js';
+import { describeLinear, describeMerge, describeParameters } from './check-linear.js';
+import { describeRope, describeTables, rotate } from './check-rope.js';
+import { AttentionError, errorCodes, refuse } from './errors.js';
+import { ropeFrequencies } from './rope-frequencies.js';
+import { RopeTables } from './rope-tables.js';
+import { PackedLinear, Tensor } from './tensor.js';
+import { version } from './version.js';
+import { kMostThreads, loadWasm } from './wasm.js';
+import { WasmBackend } from './wasm-backend.js';
+
+export { AttentionError, errorCodes, PackedLinear, ropeFrequencies, Tensor };
+
+/** @import { AttentionOptions, AttentionResult, Float32Result, Info, LoadOptions, MemoryUsage, MergeOptions, Result, RopeOptions, RopeTableOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
+/** @import { Dtype } from './types.js' */
+
+/**
+ * Loads the package: picks the best build that the engine can run. Nothing is fetched before this call.
+ * @param {LoadOptions} [options]
+ * @returns {Promise<Attention>}
+ * @throws {AttentionError} INVALID_OPTION; UNSUPPORTED: an explicit request that can't be met here; LOAD_FAILED
+ */
+export async function load(options) {
+  const checked = checkLoad(options);
+  const reasons = checked.backend === 'auto' ? ['webgpu: not part of this version'] : [];
+  const loaded = await loadWasm(checked);
+  loaded.module._setThreads(loaded.threads);
+  const { simd, threads } = loaded;
+  const info = {
+    version,
+    backend: /** @type {const} */ ('wasm'),
+    simd,
+    threads,
+    reasons: [...reasons, ...loaded.reasons],
+  };
+  return new Attention(new WasmBackend(loaded.module), info);
+}
+
+const kLoadOptions = new Set(['backend', 'simd', 'threads', 'wasmUrl', 'wasmBinary', 'device']);
+
+/** @param {unknown} given @returns {LoadOptions} */
+function checkLoad(given) {
+  const options = optionsOf('load', given, kLoadOptions);
+  /** @param {string} name @param {unknown[]} values */
+  const among = (name, values) => {
+    const value = options[name];
+    if (value !== undefined && value !== null && !values.includes(value)) {
+      refuse('INVALID_OPTION', 'load', `${name} must be among ${values.join(', ')}`, value);
+    }
+  };
+  among('backend', ['wasm', 'webgpu', 'auto']);
+  among('simd', ['auto', 'relaxed', 'baseline', 'scalar']);
+  const { threads, wasmUrl, wasmBinary } = options;
+  if (typeof threads === 'number' && !(Number.isInteger(threads) && threads >= 1 && threads <= kMostThreads)) {
+    refuse('INVALID_OPTION', 'load', `threads must be 'auto' or an integer of 1 to ${kMostThreads}`, threads);
+  }
+  if (typeof threads !== 'number') among('threads', ['auto']);
+  if (wasmUrl !== undefined && wasmUrl !== null && typeof wasmUrl !== 'string' && !(wasmUrl instanceof URL)) {
+    refuse('INVALID_OPTION', 'load', 'wasmUrl must be a string or a URL', wasmUrl);
+  }
+  const isBytes = ArrayBuffer.isView(wasmBinary) || Object.prototype.toString.call(wasmBinary).endsWith('ArrayBuffer]');
+  if (wasmBinary !== undefined && wasmBinary !== null && !isBytes) {
+    refuse('INVALID_OPTION', 'load', 'wasmBinary must be an ArrayBuffer or a view of one', wasmBinary);
+  }
+  if (options.backend === 'webgpu')
+    refuse('UNSUPPORTED', 'load', 'backend must be one of this version: wasm', 'webgpu');
+  return options;
+}
+
+/** A loaded instance: its functions work in a memory of its own. */
+export class Attention {
+  #backend;
+  #tables = new RopeTables();
+
+  /**
+   * Made by load().
+   * @param {WasmBackend} backend @param {Info} info
+   */
+  constructor(backend, info) {
+    this.#backend = backend;
+    /** What came up, and why not better. @type {Readonly<Info>} */
+    this.info = Object.freeze(info);
+    if (Symbol.dispose) Object.defineProperty(this, Symbol.dispose, { value: this.dispose });
+  }
+
+  /** @param {string} fn */
+  #context(fn) {
+    if (this.#backend.disposed) {
+      throw new AttentionError('DISPOSED', `${fn}: the instance must not be used after dispose(), got a disposed one`);
+    }
+    return { fn, backend: this.#backend };
+  }
+
+  /**
+   * Memory that is in use.
+   * @returns {MemoryUsage}
+   */
+  get memory() {
+    this.#context('memory');
+    return this.#backend.memory.usage;
+  }
+
+  /**
+   * Puts a tensor into the memory of the instance, where calls use it in place and can leave results (`out`).
+   *
+   * @example
+   * const cacheKeys = attention.tensor(null, [1, 8, 1024, 64]);   // zeros
+   * const q = attention.tensor(new Float32Array(64), [1, 1, 1, 64]);
+   * @template {TensorData} [T=Float32Array]
+   * @param {T | null} data row-major elements; null for zeros
+   * @param {readonly number[]} shape
+   * @param {Dtype | null} [dtype] that of the data by default, float32 for null; a Uint16Array is float16 bits unless
+   *   this says 'bfloat16'
+   * @returns {Tensor<T>}
+   * @throws {AttentionError} INVALID_SHAPE, INVALID_DTYPE, OUT_OF_MEMORY
+   */
+  tensor(data, shape, dtype) {
+    const { fn } = this.#context('tensor');
+    const count = countOf(fn, 'shape', shape);
+    const isGiven = data !== null && data !== undefined;
+    const type = isGiven ? dtypeOf(fn, 'data', data, dtype) : (dtype ?? 'float32');
+    if (type !== 'float32' && type !== 'float16' && type !== 'bfloat16') {
+      refuse('INVALID_DTYPE', fn, `dtype must be 'float32', 'float16' or 'bfloat16'`, dtype);
+    }
+    if (isGiven && data.length !== count) {
+      refuse('INVALID_SHAPE', fn, `data must have the ${count} elements of shape [${shape.join(', ')}]`, data.length);
+    }
+    const isFloat16Array = typedArrayName(data) === 'Float16Array';
+    const of = { shape, count, dtype: type, isFloat16Array };
+    return /** @type {Tensor<any>} */ (this.#backend.tensor(fn, data ?? null, of));
+  }
+
+  /**
+   * Attention: softmax(scale·q·kᵀ, masked) · v, with the options of PyTorch, ONNX and flash-attention.
+   *
+   * Ranks: 4 is [B,H,T,D], 3 is [H,T,D], 2 is [T,D]; the result has the rank and the type of q. H may be a multiple of
+   * Hkv (grouped-query attention): query head h reads key/value head ⌊h·Hkv/H⌋. Memory beside inputs and results grows
+   * with Tk, never with Tq·Tk. A row that sees nothing gives 0, with weights 0 and an lse of −∞ (or the sink's).
+   *
+   * @example
+   * const { output } = attention.scaledDotProductAttention(q, k, v, { isCausal: true });
+   * @template {TensorData} [T=Float32Array]
+   * @param {TensorLike<T> | Tensor<T>} q [B,H,Tq,D]
+   * @param {TensorLike | Tensor} k [B,Hkv,Tk,D]
+   * @param {TensorLike | Tensor} v [B,Hkv,Tk,Dv]
+   * @param {AttentionOptions | null} [options]
+   * @returns {AttentionResult<T>}
+   * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
+   */
+  scaledDotProductAttention(q, k, v, options) {
+    const context = this.#context('scaledDotProductAttention');
+    const call = describeAttention(context, q, k, v, options);
+    return /** @type {AttentionResult<T>} */ (present(this.#backend.attention(call)));
+  }
+
+  /**
+   * Attention within each of many packed sequences of different lengths, without padding.
+   *
+   * Options are as for scaledDotProductAttention; causal alignment holds for each sequence by its own lengths, and a
+   * mask broadcasts to [sequences, H, longest Tq, longest Tk], indexed within the sequence.
+   * @template {TensorData} [T=Float32Array]
+   * @param {TensorLike<T> | Tensor<T>} q [ΣTq, H, D]
+   * @param {TensorLike | Tensor} k [ΣTk, Hkv, D]
+   * @param {TensorLike | Tensor} v [ΣTk, Hkv, Dv]
+   * @param {VarlenOptions} options
+   * @returns {VarlenResult<T>}
+   * @throws {AttentionError} as scaledDotProductAttention
+   */
+  varlenAttention(q, k, v, options) {
+    const context = this.#context('varlenAttention');
+    const { call, perSequence } = describeVarlen(context, q, k, v, options);
+    const weights = perSequence?.map((part) => /** @type {Float32Result} */ (this.#backend.attention(part).weights));
+    return /** @type {VarlenResult<T>} */ (present({ ...this.#backend.attention(call), weights }));
+  }
+
+  /**
+   * Joins attention over disjoint sets of keys, as if it had been computed at once. A part (0, −∞) changes nothing.
+   * Source: flash-decoding; the arithmetic is that of the online softmax.
+   * @template {TensorData} [T=Float32Array]
+   * @param {readonly { output: TensorLike<T> | Tensor<T>, lse: TensorLike | Tensor }[]} parts outputs [B,H,Tq,Dv] (or
+   *   rank 3 or 2) and their natural log-sum-exps [B,H,Tq]
+   * @param {MergeOptions | null} [options]
+   * @returns {{ output: Result<T>, lse: Float32Result }} output in the type of the first part
+   * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
+   */
+  mergeAttention(parts, options) {
+    const call = describeMerge(this.#context('mergeAttention'), parts, options);
+    return /** @type {{ output: Result<T>, lse: Float32Result }} */ (this.#backend.merge(call));
+  }
+
+  /**
+   * Rotary position embedding: turns each pair of channels by position · frequency.
+   * Source: Su et al., RoFormer (https://arxiv.org/abs/2104.09864); scalings as in Hugging Face Transformers.
+   * @template {TensorData} [T=Float32Array]
+   * @param {TensorLike<T> | Tensor<T>} x [B,H,T,D], [H,T,D] or [T,D]
+   * @param {RopeOptions} options
+   * @returns {Result<T>} of the shape and type of x
+   * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
+   */
+  rope(x, options) {
+    const call = describeRope(this.#context('rope'), this.#tables, x, options);
+    return /** @type {Result<T>} */ (this.#backend.rope(call));
+  }
+
+  /**
+   * The tables that `rope` turns by, times the attention factor of the scaling if it has one.
+   * @param {RopeTableOptions} options `rotaryDim`, and `positions` or `length` (with `offset`)
+   * @returns {{ cos: Float32Result, sin: Float32Result }} [T, rotaryDim / 2], or [B, T, rotaryDim / 2]
+   * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE
+   */
+  ropeTables(options) {
+    const { fn } = this.#context('ropeTables');
+    const { rotation, shape } = describeTables(fn, options);
+    const { cos, sin } = rotate(this.#tables, rotation, false);
+    /** @param {Float32Array} data @returns {Float32Result} */
+    const result = (data) => ({ data: data.slice(), shape: [...shape], dtype: 'float32' });
+    return { cos: result(cos), sin: result(sin) };
+  }
+
+  /** The frequencies of RoPE; the same as the export of that name. */
+  ropeFrequencies = ropeFrequencies;
+
+  /**
+   * x · weightᵀ + bias, as PyTorch's linear.
+   * @template {TensorData} [T=Float32Array]
+   * @param {TensorLike<T> | Tensor<T>} x [..., K]
+   * @param {TensorLike | Tensor | PackedLinear} weight [N, K], or what packLinear made of it
+   * @param {Float32Array | TensorLike | Tensor | null} [bias] (N); not for a packed weight, which has its own
+   * @param {{ out?: Tensor | null } | null} [options]
+   * @returns {Result<T>} [..., N] in the type of x
+   * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
+   */
+  linear(x, weight, bias, options) {
+    const call = describeLinear(this.#context('linear'), x, weight, bias, options);
+    return /** @type {Result<T>} */ (this.#backend.linear(call));
+  }
+
+  /**
+   * Lays a weight out for `linear` once, to be used many times; it stays in memory until it is disposed of.
+   * @param {TensorLike | Tensor} weight [N, K]
+   * @param {Float32Array | TensorLike | Tensor | null} [bias] (N)
+   * @returns {PackedLinear}
+   * @throws {AttentionError} INVALID_SHAPE, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
+   */
+  packLinear(weight, bias) {
+    const context = this.#context('packLinear');
+    return this.#backend.packLinear(context.fn, describeParameters(context, weight, bias));
+  }
+
+  /** Lets go of the whole memory; tensors and weights in it can't be used any more. Twice is harmless. */
+  dispose() {
+    this.#backend.dispose();
+  }
+}
+
+/**
+ * Leaves out what was not asked for.
+ * @param {{ output: Result | null, weights: unknown, lse: unknown }} results
+ */
+function present({ output, weights, lse }) {
+  /** @type {Record<string, unknown>} */
+  const result = { output };
+  if (weights) result.weights = weights;
+  if (lse) result.lse = lse;
+  return result;
+}

@@ -1,0 +1,130 @@
+// The memory of one wasm module: heap views, allocation, copies in and out.
+import { AttentionError } from './errors.js';
+import { readLayouts } from './structs.js';
+
+/** @import { Dtype, TensorData } from './types.js' */
+
+// Emscripten stays a page short of 4 GiB, so that the end of memory is not address 0.
+const kMostBytes = 2 ** 32 - 2 ** 16;
+// What the allocator puts around a block. Sizes that count it in keep every block aligned without padding, so that
+// what is allocated depends on what is held alone, not on what came between.
+const kHeader = 8;
+const kTypes = { float32: 0, float16: 1, bfloat16: 2 };
+
+/** @param {Dtype} dtype the number of a type in attention.h */
+export const typeNumber = (dtype) => kTypes[dtype];
+
+/** @param {Dtype} dtype */
+export const bytesOf = (dtype) => (dtype === 'float32' ? 4 : 2);
+
+/** Whole-heap views. @typedef {{ buffer: ArrayBufferLike, u8: Uint8Array, u16: Uint16Array, i32: Int32Array, f32: Float32Array }} Heap */
+
+export class Memory {
+  #module;
+  /** @type {Heap} */
+  #heap;
+
+  /** @param {import('./wasm.js').WasmModule} module */
+  constructor(module) {
+    this.#module = module;
+    this.#heap = makeHeap(module.wasmMemory.buffer);
+    const { writers, largest } = readLayouts(this.#heap.buffer, module._layouts());
+    this.writers = writers;
+    /** Where the struct of the running call stands; calls are synchronous, so one place is enough. */
+    this.struct = this.allocate('load', largest);
+  }
+
+  /** The heap as it is now. Growth makes a new buffer: never keep what this returns across an allocation. */
+  get heap() {
+    const buffer = this.#module.wasmMemory.buffer;
+    if (buffer !== this.#heap.buffer) this.#heap = makeHeap(buffer);
+    return this.#heap;
+  }
+
+  /** Bytes that are allocated, and bytes that the module has taken from the engine (these only ever grow). */
+  get usage() {
+    return { allocated: this.#module._usedBytes(), total: this.#module.wasmMemory.buffer.byteLength };
+  }
+
+  /**
+   * Bytes at a 16-byte aligned address.
+   * @param {string} fn @param {number} bytes
+   * @returns {number}
+   */
+  allocate(fn, bytes) {
+    const size = Math.ceil((bytes + kHeader) / 16) * 16 - kHeader;
+    const pointer = size > kMostBytes ? 0 : this.#module._allocate(size);
+    if (pointer === 0) throw outOfMemory(fn, bytes);
+    return pointer;
+  }
+
+  /** @param {number} pointer */
+  release(pointer) {
+    this.#module._release(pointer);
+  }
+
+  /**
+   * A view of elements at an address.
+   * @param {number} pointer @param {Dtype} dtype @param {number} count @param {boolean} [asFloat16Array]
+   * @returns {TensorData}
+   */
+  view(pointer, dtype, count, asFloat16Array = false) {
+    const { buffer } = this.heap;
+    if (dtype === 'float32') return new Float32Array(buffer, pointer, count);
+    if (asFloat16Array) return new /** @type {any} */ (globalThis).Float16Array(buffer, pointer, count);
+    return new Uint16Array(buffer, pointer, count);
+  }
+
+  /**
+   * Copies `data` to an address. `from` is where `data` stood if it is a view of this very memory, which an
+   * allocation in between may have detached; else −1.
+   * @param {number} pointer @param {ArrayBufferView & { length: number }} data @param {number} bytes @param {number} from
+   */
+  copyIn(pointer, data, bytes, from) {
+    const heap = this.heap;
+    if (from >= 0) heap.u8.copyWithin(pointer, from, from + bytes);
+    else if (data instanceof Float32Array) heap.f32.set(data, pointer >>> 2);
+    else if (data instanceof Int32Array) heap.i32.set(data, pointer >>> 2);
+    else if (data instanceof Uint16Array) heap.u16.set(data, pointer >>> 1);
+    else heap.u8.set(new Uint8Array(data.buffer, data.byteOffset, bytes), pointer);
+  }
+
+  /** Where a view of this memory stands, or −1 for data elsewhere. @param {ArrayBufferView} data */
+  addressOf(data) {
+    return data.buffer === this.#module.wasmMemory.buffer ? data.byteOffset : -1;
+  }
+
+  /**
+   * A copy of elements, outside of this memory.
+   * @param {string} fn @param {number} pointer @param {Dtype} dtype @param {number} count @param {boolean} [asFloat16Array]
+   * @returns {TensorData}
+   */
+  copyOut(fn, pointer, dtype, count, asFloat16Array = false) {
+    try {
+      if (dtype === 'float32') return this.heap.f32.slice(pointer >>> 2, (pointer >>> 2) + count);
+      if (!asFloat16Array) return this.heap.u16.slice(pointer >>> 1, (pointer >>> 1) + count);
+      return /** @type {any} */ (this.view(pointer, dtype, count, true)).slice();
+    } catch (cause) {
+      if (!(cause instanceof RangeError)) throw cause;
+      throw outOfMemory(fn, count * bytesOf(dtype), cause);
+    }
+  }
+}
+
+/** @param {string} fn @param {number} bytes @param {unknown} [cause] */
+export function outOfMemory(fn, bytes, cause) {
+  return new AttentionError('OUT_OF_MEMORY', `${fn}: memory must be had for the call, got no room for ${bytes} bytes`, {
+    cause,
+  });
+}
+
+/** @param {ArrayBufferLike} buffer @returns {Heap} */
+function makeHeap(buffer) {
+  return {
+    buffer,
+    u8: new Uint8Array(buffer),
+    u16: new Uint16Array(buffer),
+    i32: new Int32Array(buffer),
+    f32: new Float32Array(buffer),
+  };
+}

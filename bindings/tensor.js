@@ -1,0 +1,121 @@
+// What outlives a call: resident tensors and packed weights. The storage behind them belongs to a backend.
+import { AttentionError, refuse } from './errors.js';
+
+/** @import { Dtype, TensorData } from './types.js' */
+
+/**
+ * Memory that a backend holds for a Resident.
+ * @typedef {object} Storage
+ * @property {{ readonly disposed: boolean }} owner the backend that can use it
+ * @property {() => void} free gives the memory back; called once
+ */
+
+// The net under a forgotten dispose(): storage that nothing reaches any more is freed some time later.
+const forgotten = new FinalizationRegistry((/** @type {Storage} */ storage) => {
+  if (!storage.owner.disposed) storage.free();
+});
+
+/** Something that stays in a backend's memory until it is disposed of. */
+export class Resident {
+  /** @type {Storage | null} */
+  #storage;
+
+  /** @param {Storage} storage */
+  constructor(storage) {
+    this.#storage = storage;
+    forgotten.register(this, storage, this);
+    if (Symbol.dispose) Object.defineProperty(this, Symbol.dispose, { value: this.dispose });
+  }
+
+  /** True after dispose(), and after dispose() of the instance that made it. */
+  get disposed() {
+    return this.#storage === null || this.#storage.owner.disposed;
+  }
+
+  /** Gives the memory back. Twice is harmless; any other use after it throws DISPOSED. */
+  dispose() {
+    const storage = this.#storage;
+    if (storage === null) return;
+    this.#storage = null;
+    forgotten.unregister(this);
+    if (!storage.owner.disposed) storage.free();
+  }
+
+  /**
+   * The storage, for the backend `owner`.
+   * @param {Resident} resident
+   * @param {object} owner
+   * @param {string} fn @param {string} argument
+   * @returns {Storage}
+   */
+  static storageOf(resident, owner, fn, argument) {
+    const storage = resident.#storage;
+    if (storage === null || storage.owner.disposed) {
+      throw new AttentionError('DISPOSED', `${fn}: ${argument} must not be used after dispose(), got a disposed one`);
+    }
+    if (storage.owner !== owner) refuse('INVALID_OPTION', fn, `${argument} must be of this instance`, resident);
+    return storage;
+  }
+}
+
+/**
+ * A tensor in the memory of an instance, made by `attention.tensor()`. Calls use it in place; as `out` it keeps a
+ * result there.
+ * @template {TensorData} [T=TensorData]
+ */
+export class Tensor extends Resident {
+  #view;
+
+  /**
+   * @param {Storage} storage
+   * @param {{ shape: readonly number[], count: number, dtype: Dtype, isFloat16Array: boolean }} of
+   * @param {() => T} view a view of the storage as it is now
+   */
+  constructor(storage, { shape, count, dtype, isFloat16Array }, view) {
+    super(storage);
+    /** @type {readonly number[]} */
+    this.shape = Object.freeze([...shape]);
+    /** @type {Dtype} */
+    this.dtype = dtype;
+    /** How many elements there are. */
+    this.count = count;
+    /** Whether `data` is a Float16Array; float16 is Uint16Array bits otherwise. */
+    this.isFloat16Array = isFloat16Array;
+    this.#view = view;
+  }
+
+  /**
+   * The elements: a fresh view at each read. Don't keep it across calls, because a later call may make the memory grow,
+   * which empties older views. Writing to it changes the tensor.
+   * @returns {T}
+   * @throws {AttentionError} DISPOSED
+   */
+  get data() {
+    if (this.disposed) {
+      throw new AttentionError(
+        'DISPOSED',
+        'tensor.data: the tensor must not be used after dispose(), got a disposed one',
+      );
+    }
+    return this.#view();
+  }
+
+  /**
+   * A copy of the elements, which no later call touches.
+   * @returns {T}
+   * @throws {AttentionError} DISPOSED
+   */
+  read() {
+    return /** @type {T} */ (this.data.slice());
+  }
+}
+
+/** A weight matrix laid out for `attention.linear()` once, with its bias; made by `attention.packLinear()`. */
+export class PackedLinear extends Resident {
+  /** @param {Storage} storage @param {readonly [number, number]} shape [N, K]: outputs, inputs */
+  constructor(storage, shape) {
+    super(storage);
+    /** @type {readonly [number, number]} */
+    this.shape = shape;
+  }
+}

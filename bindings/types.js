@@ -1,0 +1,206 @@
+// The public types. Letters: B batch, H query heads, Hkv key/value heads, Tq and Tk query and key length, D query/key
+// head size, Dv value head size. Tensors are row-major.
+
+/** @typedef {import('./tensor.js').Tensor} AnyTensor */
+
+/** Element types of tensors. Sums are in float32 whatever the type. @typedef {'float32' | 'float16' | 'bfloat16'} Dtype */
+
+/**
+ * A Float16Array, described by its form so that these types don't need an engine or a compiler that has it.
+ * @typedef {ArrayBufferView & { readonly [Symbol.toStringTag]: 'Float16Array', readonly BYTES_PER_ELEMENT: number, readonly length: number, [index: number]: number, slice(): any }} Float16Data
+ */
+
+/** What tensors hold: float32 values, float16 values, or the bits of float16 or bfloat16. @typedef {Float32Array | Uint16Array | Float16Data} TensorData */
+
+/**
+ * Plain data with a shape. `dtype` is needed for bfloat16 only: a Uint16Array holds float16 bits unless it says so.
+ * @template {TensorData} [T=TensorData]
+ * @typedef {{ data: T, shape: readonly number[], dtype?: Dtype }} TensorLike
+ */
+
+/**
+ * A result: fresh data that belongs to the caller, or the resident tensor that was given as `out`. It can be passed on
+ * as a TensorLike as it is.
+ * @template {TensorData} [T=TensorData]
+ * @typedef {{ readonly data: T, readonly shape: readonly number[], readonly dtype: Dtype }} Result
+ */
+
+/** @typedef {Result<Float32Array> & { shape: number[] }} Float32Result */
+
+/** A list of integers. @typedef {readonly number[] | Int32Array | Uint32Array | Int16Array | Uint16Array | Int8Array | Uint8Array} Integers */
+
+/**
+ * How to load.
+ * @typedef {object} LoadOptions
+ * @property {'wasm' | 'webgpu' | 'auto'} [backend] 'wasm' by default; 'auto' takes webgpu where there is an adapter
+ * @property {'auto' | 'relaxed' | 'baseline' | 'scalar'} [simd] the best that the engine has, by default
+ * @property {number | 'auto'} [threads] by default one for each core where memory can be shared (Node; pages that are
+ *   cross-origin isolated), else 1
+ * @property {string | URL} [wasmUrl] where the binary is, if the bundler can't tell: a file, or a folder (with a slash
+ *   at its end) that holds the files of dist/ under their own names
+ * @property {BufferSource} [wasmBinary] the binary itself; it must be that of the build that is loaded, so set `simd`
+ *   and `threads` too
+ * @property {unknown} [device] a GPUDevice for webgpu; used, and never destroyed by the package
+ */
+
+/**
+ * What came up, and why not better.
+ * @typedef {object} Info
+ * @property {string} version
+ * @property {'wasm' | 'webgpu'} backend
+ * @property {'relaxed' | 'baseline' | 'scalar'} simd
+ * @property {number} threads
+ * @property {string} [adapter] webgpu: the name of the adapter
+ * @property {string[]} reasons
+ */
+
+/**
+ * Memory of the wasm module, in bytes.
+ * @typedef {object} MemoryUsage
+ * @property {number} allocated held by resident tensors, packed weights and the module itself; the same before and
+ *   after a plain call
+ * @property {number} total what the module has taken from the engine; it never shrinks
+ */
+
+/**
+ * A mask. Boolean data (Uint8Array or boolean[]): non-zero = attend. Float data: added to the logits, where −∞ blocks.
+ * With a shape it broadcasts from the right to [B,H,Tq,Tk] (also in layout 'bthd'), so [H,Tq,Tk] is rank 3; bare data
+ * must have Tq·Tk elements.
+ * @typedef {Uint8Array | readonly boolean[] | TensorData | TensorLike | { data: Uint8Array | readonly boolean[], shape: readonly number[] } | AnyTensor} Mask
+ */
+
+/**
+ * Which attention weights to return. `true`: [B,H,Tq,Tk]. `'mean'`: the mean over heads, [B,Tq,Tk]. An object: those
+ * heads and rows only, [B, heads.length, rows.length, Tk], at a cost of O(rows·Tk) in memory; with `mean`, their mean
+ * over heads. Where q has rank 3 or 2, B (and H) are missing here as well.
+ *
+ * `stage` takes the logits on their way instead: 'scores' is scale·⟨q,k⟩, 'capped' after the softcap, 'masked' after
+ * bias and masks (hidden keys −∞), 'weights' after the softmax.
+ * @typedef {boolean | 'mean' | { heads?: Integers | null, rows?: Integers | null, mean?: boolean, stage?: 'scores' | 'capped' | 'masked' | 'weights' }} NeedWeights
+ */
+
+/**
+ * Options that attention over a batch and over packed sequences share. `undefined` and `null` mean the default.
+ * @typedef {object} SharedAttentionOptions
+ * @property {boolean | 'top-left' | 'bottom-right' | null} [isCausal] false by default. Key j is visible to query i iff
+ *   j ≤ i + offset. 'top-left': offset 0. 'bottom-right': offset Tk − Tq, or key length − query length of the item.
+ *   true: only where both agree, or with `queryOffset`; else INVALID_OPTION
+ * @property {number | Integers | null} [queryOffset] position of query row 0 among the keys, for all or for each item;
+ *   in place of an alignment; may be negative; at most 2²⁹ in size
+ * @property {Mask | null} [attnMask]
+ * @property {number | null} [scale] 1/√D by default; 0 is 0
+ * @property {number | null} [softcap] c > 0: c·tanh(x/c); 0 = off, the default
+ * @property {readonly [number, number] | null} [windowSize] [left, right]: keys besides the row's own that it sees on
+ *   each side; −1 = open, the default. "A window of W keys including the own" is [W − 1, 0]
+ * @property {boolean | Float32Array | TensorLike | AnyTensor | null} [alibiSlopes] true: the published slopes; or (H).
+ *   Adds −slope·|p − j|
+ * @property {Float32Array | TensorLike | AnyTensor | null} [sinks] (H): a logit in the softmax denominator only;
+ *   neither scaled nor capped
+ * @property {NeedWeights | null} [needWeights] false by default
+ * @property {boolean | null} [returnLse] false by default; the natural log of the softmax denominator, sink included
+ * @property {AnyTensor | null} [out] a resident tensor of the output's shape, of any type
+ */
+
+/**
+ * @typedef {object} BatchAttentionOptions
+ * @property {Integers | null} [queryLengths] (B) valid leading rows of each item; rows beyond are 0
+ * @property {Integers | null} [keyLengths] (B) valid leading keys of each item; keys beyond are never read
+ * @property {'bhtd' | 'bthd' | null} [layout] 'bthd' reads and writes rank 4 as [B,T,H,D]
+ */
+
+/** @typedef {SharedAttentionOptions & BatchAttentionOptions} AttentionOptions */
+
+/**
+ * @typedef {object} PackedSequences
+ * @property {Integers} cuSeqlensQ (S + 1) sequence s is between cuSeqlens[s] and cuSeqlens[s + 1]; begins with 0 and
+ *   ends with the number of tokens
+ * @property {Integers} cuSeqlensK (S + 1)
+ */
+
+/** @typedef {SharedAttentionOptions & PackedSequences} VarlenOptions */
+
+/**
+ * @template {TensorData} [T=TensorData]
+ * @typedef {object} AttentionResult
+ * @property {Result<T>} output in the type of q: [B,H,Tq,Dv], or the rank and layout of q
+ * @property {Float32Result} [weights] where `needWeights` asked for them
+ * @property {Float32Result} [lse] where `returnLse` asked for it: [B,H,Tq], also in layout 'bthd'
+ */
+
+/**
+ * @template {TensorData} [T=TensorData]
+ * @typedef {object} VarlenResult
+ * @property {Result<T>} output [ΣTq, H, Dv]
+ * @property {Float32Result[]} [weights] one for each sequence: [H, Tq, Tk] of that sequence
+ * @property {Float32Result} [lse] [H, ΣTq]
+ */
+
+/**
+ * @typedef {object} MergeOptions
+ * @property {Float32Array | TensorLike | AnyTensor | null} [sinks] (H), counted once for all parts
+ * @property {AnyTensor | null} [out]
+ */
+
+/**
+ * A Hugging Face `rope_scaling` object as it stands in config.json. `original_max_position_embeddings` and
+ * `max_position_embeddings` may stand in it, or the latter beside it as `maxPositionEmbeddings`.
+ * @typedef {object} RopeScaling
+ * @property {string} [rope_type] 'default', 'linear', 'dynamic', 'yarn', 'longrope', 'llama3' or 'proportional'
+ * @property {string} [type] the older name of `rope_type`; also 'su' (longrope) and 'mrope' (default, with mrope_section)
+ * @property {number} [factor]
+ * @property {number} [original_max_position_embeddings]
+ * @property {number} [max_position_embeddings]
+ * @property {number | null} [attention_factor]
+ * @property {number} [beta_fast] yarn; 32 by default
+ * @property {number} [beta_slow] yarn; 1 by default
+ * @property {number} [mscale] yarn
+ * @property {number} [mscale_all_dim] yarn
+ * @property {boolean} [truncate] yarn; true by default
+ * @property {boolean} [finetuned] without effect
+ * @property {number[]} [short_factor] longrope, rotaryDim / 2 divisors
+ * @property {number[]} [long_factor] longrope
+ * @property {number} [short_mscale] longrope: the attention factor within the trained length
+ * @property {number} [long_mscale] longrope: and beyond it
+ * @property {number} [low_freq_factor] llama3; 1 by default
+ * @property {number} [high_freq_factor] llama3; 4 by default
+ * @property {number} [partial_rotary_factor] proportional: the share of pairs that turn; else rotaryDim / D
+ * @property {number[]} [mrope_section] as `mropeSection`
+ * @property {boolean} [mrope_interleaved] as `mropeInterleaved`
+ * @property {number} [rope_theta] as `base`
+ */
+
+/**
+ * Positions for each token: (T) for all items, or { data, shape: [B, T] }. With `mropeSection` { data, shape } of
+ * [streams, T] or [streams, B, T]; (T) then stands for the same position in every stream.
+ * @typedef {Integers | { data: Integers, shape: readonly number[] }} RopePositions
+ */
+
+/**
+ * @typedef {object} RotationOptions
+ * @property {number | null} [rotaryDim] channels that turn: even; all by default; those beyond pass unchanged
+ * @property {number | null} [base] 10000 by default
+ * @property {RopeScaling | null} [scaling]
+ * @property {number | null} [maxPositionEmbeddings] from config.json, for scalings that need it
+ * @property {number | null} [sequenceLength] for 'dynamic' and 'longrope': the length that decides; by default the
+ *   largest position of each item plus one. Keys that were cached earlier keep their rotation, so give it to hold a
+ *   sequence to one rotation
+ * @property {Integers | null} [mropeSection] pairs that take each of three or four position streams
+ * @property {boolean | null} [mropeInterleaved] the streams alternate instead of standing one after the other
+ */
+
+/**
+ * @typedef {object} RopeCallOptions
+ * @property {'interleaved' | 'half'} style which channels are a pair: (2i, 2i+1) as in GPT-J, or (i, i + rotaryDim/2)
+ *   as in Hugging Face's LLaMA. Required, because a wrong one shows in nothing but worse results
+ * @property {RopePositions | null} [positions]
+ * @property {number | Integers | null} [offset] the position of token 0, for all or for each item; 0 by default
+ * @property {boolean | null} [inverse] turns back (the transpose: an attention factor multiplies here as well)
+ * @property {AnyTensor | null} [out] of the shape and type of x; may be x
+ * @property {'bhtd' | 'bthd' | null} [layout]
+ */
+
+/** @typedef {RotationOptions & RopeCallOptions} RopeOptions */
+
+/** @typedef {RotationOptions & { positions?: RopePositions | null, offset?: number | Integers | null, length?: number | null }} RopeTableOptions */
+
+export {};

@@ -1,0 +1,190 @@
+// Runs checked descriptions on a wasm module. Calls are synchronous and leave nothing allocated.
+import { Frame } from './frame.js';
+import { bytesOf, Memory, typeNumber } from './memory.js';
+import { PackedLinear, Tensor } from './tensor.js';
+
+/** @import { AttentionCall } from './check-attention.js' */
+/** @import { LinearCall, MergeCall, Parameters } from './check-linear.js' */
+/** @import { RopeCall } from './check-rope.js' */
+/** @import { Storage } from './tensor.js' */
+/** @import { Dtype, Float32Result, Result, TensorData } from './types.js' */
+/** @import { WasmModule } from './wasm.js' */
+
+export class WasmBackend {
+  disposed = false;
+
+  /** @param {WasmModule} module */
+  constructor(module) {
+    this.module = module;
+    this.memory = new Memory(module);
+  }
+
+  /**
+   * A resident tensor. `data`: its elements; null for zeros; undefined to leave them as they come.
+   * @param {string} fn @param {TensorData | null | undefined} data
+   * @param {{ shape: readonly number[], count: number, dtype: Dtype, isFloat16Array: boolean }} of
+   * @returns {Tensor}
+   */
+  tensor(fn, data, of) {
+    const { memory } = this;
+    const bytes = of.count * bytesOf(of.dtype);
+    const from = data ? memory.addressOf(data) : -1;
+    const storage = this.#hold(fn, bytes);
+    const { pointer } = storage;
+    if (data) memory.copyIn(pointer, data, bytes, from);
+    else if (data === null) memory.heap.u8.fill(0, pointer, pointer + bytes);
+    return new Tensor(storage, of, () => memory.view(pointer, of.dtype, of.count, of.isFloat16Array));
+  }
+
+  /** @param {string} fn @param {number} bytes @returns {Storage & { pointer: number }} */
+  #hold(fn, bytes) {
+    const pointer = this.memory.allocate(fn, bytes);
+    return { owner: this, pointer, free: () => this.memory.release(pointer) };
+  }
+
+  /**
+   * @param {AttentionCall} call
+   * @returns {{ output: Result | null, weights: Float32Result | null, lse: Float32Result | null }}
+   */
+  attention(call) {
+    const { fn, out, mask, alibi, sinks, lse, weights } = call;
+    const frame = new Frame(this, fn, attentionFields(call));
+    frame.operand('q', call.q);
+    frame.operand('k', call.k);
+    frame.operand('v', call.v);
+    if (out) frame.output('out', out);
+    frame.input('q_start', call.qStart);
+    frame.input('k_start', call.kStart);
+    frame.input('q_length', call.qLength);
+    frame.input('k_length', call.kLength);
+    frame.input('offset', call.offset);
+    if (mask?.allowed) frame.input('mask', mask.allowed);
+    if (mask?.added) frame.float32('mask', [mask.added]);
+    if (alibi) frame.float32('alibi', [alibi]);
+    if (sinks) frame.float32('sinks', [sinks]);
+    if (lse) frame.place('lse', lse.count * 4);
+    if (weights) {
+      frame.place('weights', weights.count * 4);
+      frame.input('heads', weights.heads);
+      frame.input('rows', weights.rows);
+    }
+    const { _attentionScratch, _attention } = this.module;
+    const isEmpty = call.B * call.H * call.Tq === 0;
+    return frame.run('Attention', isEmpty ? null : _attentionScratch, isEmpty ? null : _attention, () => ({
+      output: out && frame.result('out', out),
+      weights: weights && frame.floats('weights', weights),
+      lse: lse && frame.floats('lse', lse),
+    }));
+  }
+
+  /** @param {MergeCall} call @returns {{ output: Result, lse: Float32Result }} */
+  merge({ fn, parts, B, H, Tq, Dv, outs, lses, sinks, out, lseShape }) {
+    const count = B * H * Tq;
+    const frame = new Frame(this, fn, { parts, B, H, Tq, Dv, outs: 0, lses: 0, sinks: 0, out: 0, lse: 0 });
+    frame.float32('outs', outs);
+    frame.float32('lses', lses);
+    if (sinks) frame.float32('sinks', [sinks]);
+    frame.float32Output('out', out);
+    frame.place('lse', count * 4);
+    return frame.run('Merge', null, count === 0 ? null : this.module._merge, () => ({
+      output: frame.result('out', out),
+      lse: frame.floats('lse', { shape: lseShape, count }),
+    }));
+  }
+
+  /** @param {RopeCall} call @returns {Result} */
+  rope({ fn, B, H, T, D, rotary, style, x, out, strides, cos, sin, tableBatch }) {
+    const { batch, head, token } = strides;
+    const frame = new Frame(this, fn, {
+      ...{ B, H, T, D, rotary, style, type: typeNumber(x.dtype), x: 0, out: 0 },
+      ...{ x_batch: batch, x_head: head, x_token: token, out_batch: batch, out_head: head, out_token: token },
+      ...{ cos: 0, sin: 0, table_batch: tableBatch },
+    });
+    frame.operand('x', x);
+    frame.output('out', out);
+    frame.input('cos', cos);
+    frame.input('sin', sin);
+    return frame.run('Rope', null, x.count === 0 ? null : this.module._rope, () => frame.result('out', out));
+  }
+
+  /** @param {LinearCall} call @returns {Result} */
+  linear({ fn, M, N, K, x, weight, bias, packed, out }) {
+    const storage = /** @type {PackedStorage | null} */ (packed);
+    const frame = new Frame(this, fn, {
+      ...{ M, N, K, x_row: K, out_row: N, x: 0, weight: 0, packed: storage?.pointer ?? 0, bias: storage?.bias ?? 0 },
+      ...{ out: 0, scratch: 0 },
+    });
+    frame.float32('x', [x]);
+    if (weight) frame.float32('weight', [weight]);
+    if (bias) frame.float32('bias', [bias]);
+    frame.float32Output('out', out);
+    const { _linearScratch, _linear } = this.module;
+    const isEmpty = M * N === 0;
+    return frame.run('Linear', isEmpty ? null : _linearScratch, isEmpty ? null : _linear, () =>
+      frame.result('out', out),
+    );
+  }
+
+  /** @param {string} fn @param {Parameters} parameters @returns {PackedLinear} */
+  packLinear(fn, { N, K, weight, bias }) {
+    const { module, memory } = this;
+    const size = module._packedLinearSize(N, K) * 4;
+    const held = this.#hold(fn, size + N * 4);
+    const fields = { weight: 0, bias: 0 };
+    const frame = new Frame(this, fn, fields);
+    try {
+      frame.float32('weight', [weight]);
+      if (bias) frame.float32('bias', [bias]);
+      frame.run(
+        null,
+        null,
+        () => module._packLinear(fields.weight, N, K, held.pointer),
+        () => {
+          if (bias) memory.heap.u8.copyWithin(held.pointer + size, fields.bias, fields.bias + N * 4);
+        },
+      );
+    } catch (error) {
+      held.free();
+      throw error;
+    }
+    return new PackedLinear(Object.assign(held, { bias: bias ? held.pointer + size : 0 }), [N, K]);
+  }
+
+  dispose() {
+    this.disposed = true;
+  }
+}
+
+/** @typedef {Storage & { pointer: number, bias: number }} PackedStorage */
+
+/**
+ * The struct of a call; pointers are set by the frame.
+ * @param {AttentionCall} call
+ */
+function attentionFields(call) {
+  const { qStrides, kStrides, vStrides, outStrides, out, mask, lse, weights } = call;
+  return {
+    ...{ B: call.B, H: call.H, Hkv: call.Hkv, Tq: call.Tq, Tk: call.Tk, D: call.D, Dv: call.Dv },
+    ...{ q: 0, k: 0, v: 0, out: 0 },
+    q_type: typeNumber(call.q.dtype),
+    k_type: typeNumber(call.k.dtype),
+    v_type: typeNumber(call.v.dtype),
+    out_type: out ? typeNumber(out.dtype) : 0,
+    ...{ q_batch: qStrides.batch, q_head: qStrides.head, q_token: qStrides.token },
+    ...{ k_batch: kStrides.batch, k_head: kStrides.head, k_token: kStrides.token },
+    ...{ v_batch: vStrides.batch, v_head: vStrides.head, v_token: vStrides.token },
+    ...{ out_batch: outStrides.batch, out_head: outStrides.head, out_token: outStrides.token },
+    ...{ q_start: 0, k_start: 0, q_length: 0, k_length: 0, offset: 0, left: call.left, right: call.right },
+    ...{ scale: call.scale, softcap: call.softcap, alibi: 0, sinks: 0, scratch: 0 },
+    ...{ mask_kind: mask ? (mask.allowed ? 1 : 2) : 0, mask: 0 },
+    ...maskStrides(mask ? mask.strides : kNoStrides),
+    ...{ lse: 0, lse_batch: lse ? lse.batch : 0, lse_head: lse ? lse.head : 0 },
+    ...{ weights: 0, weights_mean: weights?.mean ? 1 : 0, weights_stage: weights ? weights.stage : 3 },
+    ...{ heads: 0, rows: 0, num_heads: weights ? weights.numHeads : 0, num_rows: weights ? weights.numRows : 0 },
+  };
+}
+
+const kNoStrides = [0, 0, 0, 0];
+
+/** @param {readonly number[]} strides */
+const maskStrides = ([mask_batch, mask_head, mask_row, mask_key]) => ({ mask_batch, mask_head, mask_row, mask_key });

@@ -1,0 +1,42 @@
+// The parts of attention() to one another: each kernel with its working memory in bytes, for one worker where nothing
+// else is said.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "attention.h"
+
+namespace attention {
+
+constexpr int32_t kTileKeys = 64;  // keys of a tile: 64 x 64 channels are half of a 32 KB cache
+constexpr size_t kAlignment = 16;
+
+/// Takes arrays off a block of working memory. Run over a null pointer it only adds up the bytes.
+class Scratch {
+ public:
+  explicit Scratch(void* base) : base_(static_cast<char*>(base)) {}
+  float* floats(size_t count) {
+    float* array = reinterpret_cast<float*>(base_ + used_);
+    used_ += (count * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
+    return array;
+  }
+  size_t used() const { return used_; }
+
+ private:
+  char* base_;
+  size_t used_ = 0;
+};
+
+size_t prefill_scratch(const Attention& call);
+void prefill(const Attention& call);
+
+/// Whether a call has too few query rows for prefill's lanes.
+bool few_rows(const Attention& call);
+size_t decode_scratch(const Attention& call);  // for all workers together
+void decode(const Attention& call);
+
+size_t weights_scratch(const Attention& call);
+void attention_weights(const Attention& call);
+
+}  // namespace attention

@@ -1,0 +1,225 @@
+// Every kernel as plain passes without intrinsics: the definition of what the others compute, the yardstick of their
+// accuracy, and the scalar build.
+//
+// Attention, one row at a time:
+//   x_j = logit(i, j) for visible j;  m = max x;  l = sum e^(x_j - m);  out = sum e^(x_j - m) v_j / l
+// Cost 2 B H Tq Tk (D + Dv) flops; working memory one row of logits, Tk floats, and Dv sums.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "attention.h"
+#include "half.h"
+#include "layout.h"
+#include "visibility.h"
+
+namespace attention::plain {
+
+namespace {
+
+struct Row {
+  int32_t b, h, i;
+};
+
+/// The logit of one cell up to a stage, without regard to what is hidden.
+float logit(const Attention& call, Row row, int32_t j, Stage stage) {
+  const ptrdiff_t q = query_start(call, row.b, row.h) + static_cast<ptrdiff_t>(row.i) * call.q_token;
+  const ptrdiff_t k = key_start(call, row.b, row.h) + static_cast<ptrdiff_t>(j) * call.k_token;
+  float dot = 0;
+  for (int32_t d = 0; d < call.D; ++d)
+    dot += load_value(call.q, call.q_type, q + d) * load_value(call.k, call.k_type, k + d);
+  float x = dot * call.scale;
+  if (stage >= Stage::kCapped && call.softcap > 0) x = call.softcap * std::tanh(x / call.softcap);
+  if (stage >= Stage::kMasked && call.alibi) {
+    x -= call.alibi[row.h] * std::fabs(static_cast<float>(row_position(call, row.b, row.i) - j));
+  }
+  return x;
+}
+
+/// The state of a row after all its keys: the greatest logit and the sum of e^(x - max), the sink in both.
+struct RowState {
+  float max, sum;
+};
+
+/// Fills x[j] for all keys of the row's range, -inf where a mask hides one.
+RowState row_logits(const Attention& call, Row row, KeyRange keys, float* x) {
+  RowState state{-std::numeric_limits<float>::max(), 0};
+  if (call.sinks && call.sinks[row.h] != -kInfinity) state = {call.sinks[row.h], 1};
+  const float sink = state.max;
+  const ptrdiff_t mask = mask_row_start(call, row.b, row.h, row.i);
+  for (int32_t j = keys.first; j < keys.end; ++j) {
+    const ptrdiff_t cell = mask + static_cast<ptrdiff_t>(j) * call.mask_key;
+    x[j] = hidden(call, cell) ? -kInfinity : masked(call, cell, logit(call, row, j, Stage::kMasked));
+    if (x[j] > state.max) state.max = x[j];
+  }
+  if (state.sum > 0) state.sum = std::exp(sink - state.max);
+  for (int32_t j = keys.first; j < keys.end; ++j) state.sum += std::exp(x[j] - state.max);
+  return state;
+}
+
+void row_output(const Attention& call, Row row, KeyRange keys, const float* x, RowState state, float* sums) {
+  std::fill(sums, sums + call.Dv, 0.0f);
+  const ptrdiff_t mask = mask_row_start(call, row.b, row.h, row.i);
+  for (int32_t j = keys.first; j < keys.end; ++j) {
+    if (hidden(call, mask + static_cast<ptrdiff_t>(j) * call.mask_key)) continue;
+    const float weight = std::exp(x[j] - state.max);
+    const ptrdiff_t v = value_start(call, row.b, row.h) + static_cast<ptrdiff_t>(j) * call.v_token;
+    for (int32_t c = 0; c < call.Dv; ++c) sums[c] += weight * load_value(call.v, call.v_type, v + c);
+  }
+  const ptrdiff_t out = out_start(call, row.b, row.h) + static_cast<ptrdiff_t>(row.i) * call.out_token;
+  const float norm = state.sum == 0 ? 0 : 1 / state.sum;
+  for (int32_t c = 0; c < call.Dv; ++c) store_value(call.out, call.out_type, out + c, sums[c] * norm);
+}
+
+void attend_row(const Attention& call, Row row, float* x, float* sums) {
+  const KeyRange keys = visible_keys(call, row.b, row.i);
+  const RowState state = row_logits(call, row, keys, x);
+  if (call.out) row_output(call, row, keys, x, state, sums);
+  if (call.lse) {
+    call.lse[lse_start(call, row.b, row.h) + row.i] = state.sum == 0 ? -kInfinity : state.max + std::log(state.sum);
+  }
+}
+
+/// One row of the weights array: `gain` times the stage's value is added to what stands there.
+void add_weights_row(const Attention& call, Row row, float gain, float* x, float* weights) {
+  if (call.weights_stage < Stage::kMasked) {
+    const int32_t end = call.k_start ? key_length(call, row.b) : call.Tk;
+    for (int32_t j = 0; j < end; ++j) weights[j] += gain * logit(call, row, j, call.weights_stage);
+    return;
+  }
+  const KeyRange keys = visible_keys(call, row.b, row.i);
+  const RowState state = row_logits(call, row, keys, x);
+  for (int32_t j = 0; j < call.Tk; ++j) {
+    const bool inside = j >= keys.first && j < keys.end;
+    if (call.weights_stage == Stage::kMasked) {
+      weights[j] += gain * (inside ? x[j] : -kInfinity);
+    } else if (inside && state.sum != 0) {
+      weights[j] += gain * (std::exp(x[j] - state.max) / state.sum);
+    }
+  }
+}
+
+void attention_weights(const Attention& call, float* x) {
+  const int32_t copies = call.weights_mean ? 1 : call.num_heads;
+  const float gain = call.weights_mean ? 1.0f / static_cast<float>(call.num_heads) : 1.0f;
+  std::fill(call.weights, call.weights + static_cast<size_t>(call.B) * copies * call.num_rows * call.Tk, 0.0f);
+  for (int32_t b = 0; b < call.B; ++b) {
+    for (int32_t head = 0; head < call.num_heads; ++head) {
+      for (int32_t r = 0; r < call.num_rows; ++r) {
+        const Row row{b, call.heads ? call.heads[head] : head, call.rows ? call.rows[r] : r};
+        const size_t matrix = static_cast<size_t>(b) * copies + (call.weights_mean ? 0 : head);
+        add_weights_row(call, row, gain, x, call.weights + (matrix * call.num_rows + r) * call.Tk);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+size_t attention_scratch(const Attention& call) {
+  return (static_cast<size_t>(call.Tk) + static_cast<size_t>(call.Dv)) * sizeof(float);
+}
+
+void attention(const Attention& call) {
+  float* x = static_cast<float*>(call.scratch);
+  for (int32_t b = 0; b < call.B; ++b) {
+    const int32_t rows = call.q_start ? query_length(call, b) : call.Tq;
+    for (int32_t h = 0; h < call.H; ++h) {
+      for (int32_t i = 0; i < rows; ++i) attend_row(call, {b, h, i}, x, x + call.Tk);
+    }
+  }
+  if (call.weights) attention_weights(call, x);
+}
+
+void merge(const Merge& call) {
+  const size_t rows = static_cast<size_t>(call.B) * call.H * call.Tq;
+  for (size_t row = 0; row < rows; ++row) {
+    const float sink = call.sinks ? call.sinks[row / call.Tq % call.H] : -kInfinity;
+    float max = sink;
+    for (int32_t part = 0; part < call.parts; ++part) max = std::max(max, call.lses[part * rows + row]);
+    float* out = call.out + row * call.Dv;
+    std::fill(out, out + call.Dv, 0.0f);
+    if (max == -kInfinity) {
+      call.lse[row] = max;
+      continue;
+    }
+    float total = std::exp(sink - max);
+    for (int32_t part = 0; part < call.parts; ++part) {
+      const float lse = call.lses[part * rows + row];
+      if (lse == -kInfinity) continue;  // an empty part: whatever its output holds is not looked at
+      const float weight = std::exp(lse - max);
+      total += weight;
+      const float* from = call.outs + (part * rows + row) * call.Dv;
+      for (int32_t c = 0; c < call.Dv; ++c) out[c] += weight * from[c];
+    }
+    for (int32_t c = 0; c < call.Dv; ++c) out[c] /= total;
+    call.lse[row] = max + std::log(total);
+  }
+}
+
+namespace {
+
+void rope_token(const Rope& call, ptrdiff_t x, ptrdiff_t out, const float* cos, const float* sin) {
+  const int32_t half = call.rotary / 2;
+  const int32_t distance = call.style == RopeStyle::kHalf ? half : 1, step = call.style == RopeStyle::kHalf ? 1 : 2;
+  for (int32_t pair = 0; pair < half; ++pair) {
+    const ptrdiff_t at = static_cast<ptrdiff_t>(pair) * step;
+    const float x1 = load_value(call.x, call.type, x + at), x2 = load_value(call.x, call.type, x + at + distance);
+    store_value(call.out, call.type, out + at, x1 * cos[pair] - x2 * sin[pair]);
+    store_value(call.out, call.type, out + at + distance, x2 * cos[pair] + x1 * sin[pair]);
+  }
+  const size_t size = size_of(call.type);
+  if (call.x != call.out || x != out) {
+    std::memmove(static_cast<char*>(call.out) + (out + call.rotary) * size,
+                 static_cast<const char*>(call.x) + (x + call.rotary) * size, (call.D - call.rotary) * size);
+  }
+}
+
+}  // namespace
+
+void rope(const Rope& call) {
+  for (int32_t b = 0; b < call.B; ++b) {
+    for (int32_t h = 0; h < call.H; ++h) {
+      for (int32_t t = 0; t < call.T; ++t) {
+        const ptrdiff_t table =
+            static_cast<ptrdiff_t>(b) * call.table_batch + static_cast<ptrdiff_t>(t) * (call.rotary / 2);
+        rope_token(call,
+                   static_cast<ptrdiff_t>(b) * call.x_batch + static_cast<ptrdiff_t>(h) * call.x_head +
+                       static_cast<ptrdiff_t>(t) * call.x_token,
+                   static_cast<ptrdiff_t>(b) * call.out_batch + static_cast<ptrdiff_t>(h) * call.out_head +
+                       static_cast<ptrdiff_t>(t) * call.out_token,
+                   call.cos + table, call.sin + table);
+      }
+    }
+  }
+}
+
+size_t linear_scratch(const Linear&) { return 0; }
+
+void linear(const Linear& call) {
+  const float* weight = call.packed ? call.packed : call.weight;
+  for (int32_t m = 0; m < call.M; ++m) {
+    const float* x = call.x + static_cast<ptrdiff_t>(m) * call.x_row;
+    float* out = call.out + static_cast<ptrdiff_t>(m) * call.out_row;
+    for (int32_t n = 0; n < call.N; ++n) {
+      const float* row = weight + static_cast<ptrdiff_t>(n) * call.K;
+      float sum = 0;
+      for (int32_t c = 0; c < call.K; ++c) sum += x[c] * row[c];
+      out[n] = call.bias ? sum + call.bias[n] : sum;
+    }
+  }
+}
+
+size_t packed_linear_size(int32_t N, int32_t K) { return static_cast<size_t>(N) * K; }
+
+void pack_linear(const float* weight, int32_t N, int32_t K, float* packed) {
+  std::copy(weight, weight + static_cast<size_t>(N) * K, packed);
+}
+
+void convert(const void* from, Type from_type, void* to, Type to_type, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    store_value(to, to_type, static_cast<ptrdiff_t>(i), load_value(from, from_type, static_cast<ptrdiff_t>(i)));
+  }
+}
+
+}  // namespace attention::plain

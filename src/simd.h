@@ -1,0 +1,80 @@
+// The SIMD operations that differ between builds or take several instructions. Everything else is written plainly with
+// the wasm_* intrinsics. The only file that asks which build this is.
+#pragma once
+
+#if defined(__wasm_simd128__)
+#include <wasm_simd128.h>
+#else
+// The host: the same intrinsics through SIMDe.
+#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <simde/wasm/simd128.h>
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+// The engines allocate registers best in small functions: inner loops stay functions of their own.
+#define ATTENTION_NOINLINE [[gnu::noinline]]
+
+namespace attention {
+
+/// a * b + c: one rounding in the relaxed build where the machine can, two in the others.
+inline v128_t madd(v128_t a, v128_t b, v128_t c) {
+#if defined(__wasm_relaxed_simd__)
+  return wasm_f32x4_relaxed_madd(a, b, c);
+#else
+  return wasm_f32x4_add(wasm_f32x4_mul(a, b), c);
+#endif
+}
+
+/// mask ? a : b for lanes of all ones or all zeros. One blend instruction in the relaxed build.
+inline v128_t select(v128_t mask, v128_t a, v128_t b) {
+#if defined(__wasm_relaxed_simd__)
+  return wasm_i32x4_relaxed_laneselect(a, b, mask);
+#else
+  return wasm_v128_bitselect(a, b, mask);
+#endif
+}
+
+inline v128_t load_splat(const float* from) { return wasm_v128_load32_splat(from); }
+
+/// The one tail helper: the first `count` of four lanes, zeros behind them; reads nothing past the last.
+inline v128_t load_lanes(const float* from, int32_t count) {
+  if (count >= 4) return wasm_v128_load(from);
+  float lanes[4] = {0, 0, 0, 0};
+  for (int32_t i = 0; i < count; ++i) lanes[i] = from[i];
+  return wasm_v128_load(lanes);
+}
+
+inline void store_lanes(float* to, v128_t value, int32_t count) {
+  if (count >= 4) {
+    wasm_v128_store(to, value);
+    return;
+  }
+  float lanes[4];
+  wasm_v128_store(lanes, value);
+  for (int32_t i = 0; i < count; ++i) to[i] = lanes[i];
+}
+
+/// Rows become columns.
+inline void transpose_4x4(v128_t& a, v128_t& b, v128_t& c, v128_t& d) {
+  const v128_t ab_low = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), ab_high = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7);
+  const v128_t cd_low = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5), cd_high = wasm_i32x4_shuffle(c, d, 2, 6, 3, 7);
+  a = wasm_i64x2_shuffle(ab_low, cd_low, 0, 2);
+  b = wasm_i64x2_shuffle(ab_low, cd_low, 1, 3);
+  c = wasm_i64x2_shuffle(ab_high, cd_high, 0, 2);
+  d = wasm_i64x2_shuffle(ab_high, cd_high, 1, 3);
+}
+
+inline float sum_lanes(v128_t x) {
+  const v128_t pairs = wasm_f32x4_add(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
+  return wasm_f32x4_extract_lane(pairs, 0) + wasm_f32x4_extract_lane(pairs, 1);
+}
+
+inline float max_lanes(v128_t x) {
+  const v128_t pairs = wasm_f32x4_pmax(x, wasm_i32x4_shuffle(x, x, 2, 3, 0, 1));
+  return wasm_f32x4_extract_lane(wasm_f32x4_pmax(pairs, wasm_i32x4_shuffle(pairs, pairs, 1, 0, 3, 2)), 0);
+}
+
+}  // namespace attention
