@@ -22,6 +22,7 @@ namespace attention {
 namespace {
 
 constexpr int32_t kChunkKeys = 1024;
+constexpr int32_t kDecodeKeys = 32;   // of a tile: keys and values of 128 channels together fill a 32 KB cache
 constexpr int32_t kBlock = 4;         // rows of a block: one vector of logits
 constexpr int32_t kAccumulators = 8;  // of a tile, as many as the registers hold beside its operands
 
@@ -34,50 +35,65 @@ v128_t sum_each(v128_t x0, v128_t x1, v128_t x2, v128_t x3) {
   return wasm_f32x4_add(wasm_i64x2_shuffle(x01, x23, 0, 2), wasm_i64x2_shuffle(x01, x23, 1, 3));
 }
 
-/// Scores of N rows with 8 / N keys: out[key][4], lanes from N on repeat row 0. `queries` [N][padded D].
+/// The partial sums of one key: kUnroll vectors for each of N rows, so that eight sums are under way at a time.
 template <int32_t N>
-void score_keys(const float* queries, const float* const keys[kAccumulators / N], int32_t channels, float* out) {
-  constexpr int32_t kKeys = kAccumulators / N;
-  const ptrdiff_t row = padded(channels);
-  v128_t sums[kKeys][N];
-  for (auto& key : sums) {
-    for (v128_t& sum : key) sum = wasm_f32x4_const_splat(0);
+v128_t score_key(const float* queries, ptrdiff_t row, const float* key, int32_t channels) {
+  constexpr int32_t kUnroll = kAccumulators / N;
+  v128_t sums[N][kUnroll];
+  for (auto& parts : sums) {
+    for (v128_t& sum : parts) sum = wasm_f32x4_const_splat(0);
   }
   int32_t c = 0;
-  for (; c + 4 <= channels; c += 4) {
-    v128_t q[N];
-    for (int32_t n = 0; n < N; ++n) q[n] = wasm_v128_load(queries + n * row + c);
-    for (int32_t u = 0; u < kKeys; ++u) {
-      const v128_t k = wasm_v128_load(keys[u] + c);
-      for (int32_t n = 0; n < N; ++n) sums[u][n] = madd(q[n], k, sums[u][n]);
+  for (; c + 4 * kUnroll <= channels; c += 4 * kUnroll) {
+    for (int32_t u = 0; u < kUnroll; ++u) {
+      const v128_t k = wasm_v128_load(key + c + 4 * u);
+      for (int32_t n = 0; n < N; ++n) sums[n][u] = madd(wasm_v128_load(queries + n * row + c + 4 * u), k, sums[n][u]);
     }
   }
-  if (c < channels) {
-    for (int32_t u = 0; u < kKeys; ++u) {
-      const v128_t k = load_lanes(keys[u] + c, channels - c);
-      for (int32_t n = 0; n < N; ++n) sums[u][n] = madd(wasm_v128_load(queries + n * row + c), k, sums[u][n]);
-    }
+  for (; c < channels; c += 4) {
+    const v128_t k = load_lanes(key + c, channels - c);
+    for (int32_t n = 0; n < N; ++n) sums[n][0] = madd(wasm_v128_load(queries + n * row + c), k, sums[n][0]);
   }
-  for (int32_t u = 0; u < kKeys; ++u) {
-    const v128_t* s = sums[u];
-    wasm_v128_store(out + kBlock * u, sum_each(s[0], s[1 % N], s[2 % N], s[3 % N]));
+  for (int32_t n = 0; n < N; ++n) {
+    for (int32_t u = 1; u < kUnroll; ++u) sums[n][0] = wasm_f32x4_add(sums[n][0], sums[n][u]);
   }
+  return sum_each(sums[0][0], sums[1 % N][0], sums[2 % N][0], sums[3 % N][0]);
 }
 
+/// A straight walk through rows that are needed soon: one read a cache line. The machine fetches ahead of straight
+/// walks only, and the sums over values jump about in their tile. So while keys are scored their values are walked, and
+/// while values are summed the next keys are: memory is busy all the time.
+class Walk {
+ public:
+  Walk(FloatRows rows, int32_t count, int32_t width) : rows_(rows), count_(count), width_(width) {}
+
+  void step(int32_t count) {
+    for (const int32_t end = std::min(next_ + count, count_); next_ < end; ++next_) {
+      const volatile float* row = rows_.data + next_ * rows_.stride;
+      for (int32_t c = 0; c < width_; c += 16) static_cast<void>(row[c]);
+    }
+  }
+
+ private:
+  FloatRows rows_;
+  int32_t count_, width_, next_ = 0;
+};
+
+/// Scores of N rows with a tile of keys: out[key][4], lanes from N on repeat others. `queries` [N][padded D].
 template <int32_t N>
-ATTENTION_NOINLINE void score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels, float* out) {
-  constexpr int32_t kKeys = kAccumulators / N;
-  for (int32_t j = 0; j < count; j += kKeys) {
-    const float* rows[kKeys];  // past the end the last key again: its score lands in the strip's spare room
-    for (int32_t u = 0; u < kKeys; ++u) rows[u] = keys.data + std::min(j + u, count - 1) * keys.stride;
-    score_keys<N>(queries, rows, channels, out + kBlock * j);
+ATTENTION_NOINLINE void score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels, Walk values,
+                                   float* out) {
+  const ptrdiff_t row = padded(channels);
+  for (int32_t j = 0; j < count; ++j) {
+    values.step(1);
+    wasm_v128_store(out + kBlock * j, score_key<N>(queries, row, keys.data + j * keys.stride, channels));
   }
 }
 
 /// sums[n][c] = scale[n] * sums[n][c] + sum over keys of weights[key][n] * values[key][c], for 4 * kVectors channels.
 template <int32_t N, int32_t kVectors>
-ATTENTION_NOINLINE void add_channels(const float* weights, FloatRows values, int32_t count, int32_t c, const float scale[kBlock],
-                  float* sums, ptrdiff_t row) {
+ATTENTION_NOINLINE void add_channels(const float* weights, FloatRows values, int32_t count, int32_t c,
+                                     const float scale[kBlock], float* sums, ptrdiff_t row) {
   v128_t tile[N][kVectors];
   for (auto& vectors : tile) {
     for (v128_t& sum : vectors) sum = wasm_f32x4_const_splat(0);
@@ -100,14 +116,18 @@ ATTENTION_NOINLINE void add_channels(const float* weights, FloatRows values, int
 }
 
 template <int32_t N>
-void add_values(const float* weights, FloatRows values, int32_t count, int32_t channels, v128_t scale, float* sums) {
+void add_values(const float* weights, FloatRows values, int32_t count, int32_t channels, v128_t scale, Walk next_keys,
+                float* sums) {
   constexpr int32_t kVectors = kAccumulators / N;
   const ptrdiff_t row = padded(channels);
   float scales[kBlock];
   wasm_v128_store(scales, scale);
   int32_t c = 0;
-  for (; c + 4 * kVectors <= channels; c += 4 * kVectors)
+  const int32_t rows_a_pass = (kDecodeKeys * 4 * kVectors + channels - 1) / channels;
+  for (; c + 4 * kVectors <= channels; c += 4 * kVectors) {
+    next_keys.step(rows_a_pass);
     add_channels<N, kVectors>(weights, values, count, c, scales, sums, row);
+  }
   for (; c + 4 <= channels; c += 4) add_channels<N, 1>(weights, values, count, c, scales, sums, row);
   for (; c < channels; ++c) {
     for (int32_t n = 0; n < N; ++n) {
@@ -119,8 +139,9 @@ void add_values(const float* weights, FloatRows values, int32_t count, int32_t c
 }
 
 /// The same where a value that some row must not see is infinite or NaN: 0 * NaN would leak it.
-ATTENTION_NOINLINE void add_visible_values(const RowGroup<1>& rows, int32_t key, int32_t count, int32_t valid, const float* weights,
-                        FloatRows values, int32_t channels, v128_t scale, float* sums) {
+ATTENTION_NOINLINE void add_visible_values(const RowGroup<1>& rows, int32_t key, int32_t count, int32_t valid,
+                                           const float* weights, FloatRows values, int32_t channels, v128_t scale,
+                                           float* sums) {
   float scales[kBlock], visible[kBlock];
   wasm_v128_store(scales, scale);
   for (int32_t n = 0; n < valid; ++n) {
@@ -153,17 +174,17 @@ struct Job {
 
 /// Working memory of one chunk.
 struct Workspace {
-  float *queries, *logits, *bias, *key_tile, *value_tile, *row_buffer;
+  float *queries, *logits, *bias, *key_tile, *value_tile;
 };
 
 size_t lay_out(const Attention& call, int32_t rows, void* base, Workspace& space) {
   Scratch scratch(base);
   const size_t blocks = (rows + kBlock - 1) / kBlock;
   space.queries = scratch.floats(blocks * kBlock * padded(call.D));
-  space.logits = scratch.floats(kBlock * kTileKeys);
-  space.bias = scratch.floats(kBlock * kTileKeys);
-  space.key_tile = scratch.floats(call.k_type == Type::kFloat32 ? 0 : static_cast<size_t>(kTileKeys) * call.D);
-  space.value_tile = scratch.floats(call.v_type == Type::kFloat32 ? 0 : static_cast<size_t>(kTileKeys) * call.Dv);
+  space.logits = scratch.floats(kBlock * kDecodeKeys);
+  space.bias = scratch.floats(kBlock * kDecodeKeys);
+  space.key_tile = scratch.floats(call.k_type == Type::kFloat32 ? 0 : static_cast<size_t>(kDecodeKeys) * call.D);
+  space.value_tile = scratch.floats(call.v_type == Type::kFloat32 ? 0 : static_cast<size_t>(kDecodeKeys) * call.Dv);
   return scratch.used();
 }
 
@@ -176,15 +197,15 @@ class Chunk {
     b_ = head / call_.Hkv;
     kv_head_ = head % call_.Hkv;
     first_ = item % job.chunks * kChunkKeys;
+    end_ = std::min(first_ + kChunkKeys, key_length(call_, b_));
     const ptrdiff_t at = static_cast<ptrdiff_t>(item) * job.rows;
     part_ = {job.part.max + at, job.part.sum + at, job.part.values + at * padded(call_.Dv)};
   }
 
   void run() {
-    const int32_t end = std::min(first_ + kChunkKeys, key_length(call_, b_));
     for (int32_t r = 0; r < job_.rows; r += kBlock) start_block(r);
-    for (int32_t key = first_; key < end; key += kTileKeys) {
-      const int32_t count = std::min(kTileKeys, end - key);
+    for (int32_t key = first_; key < end_; key += kDecodeKeys) {
+      const int32_t count = std::min(kDecodeKeys, end_ - key);
       tile_has_keys_ = tile_has_values_ = false;
       for (int32_t r = 0; r < job_.rows; r += kBlock) push_block(r, key, count);
     }
@@ -257,6 +278,9 @@ class Chunk {
       case 2:
         push_rows<2>(r, rows, coverage, key, count, begin, end - begin);
         break;
+      case 3:
+        push_rows<3>(r, rows, coverage, key, count, begin, end - begin);
+        break;
       default:
         push_rows<4>(r, rows, coverage, key, count, begin, end - begin);
     }
@@ -265,8 +289,10 @@ class Chunk {
   template <int32_t N>
   void push_rows(int32_t r, const RowGroup<1>& rows, Coverage coverage, int32_t key, int32_t count, int32_t begin,
                  int32_t seen) {
-    const FloatRows k = key_tile(key, count);
-    score_tile<N>(queries(r), {k.data + (begin - key) * k.stride, k.stride}, seen, call_.D, space_.logits);
+    const FloatRows k = key_tile(key, count), v = value_tile(key, count);
+    const FloatRows seen_values{v.data + (begin - key) * v.stride, v.stride};
+    score_tile<N>(queries(r), {k.data + (begin - key) * k.stride, k.stride}, seen, call_.D,
+                  Walk(seen_values, call_.out ? seen : 0, call_.Dv), space_.logits);
     rows.finish_logits(begin, seen, coverage, space_.logits);
     const int32_t valid = block_rows(r);
     State<1> state;
@@ -276,18 +302,19 @@ class Chunk {
     store_lanes(part_.max + r, state.max[0], valid);
     store_lanes(part_.sum + r, state.sum[0], valid);
     if (!call_.out) return;
-    const FloatRows v = value_tile(key, count);
-    const FloatRows seen_values{v.data + (begin - key) * v.stride, v.stride};
     if (coverage == Coverage::kSome && !all_finite(seen_values.data, v.stride, seen, call_.Dv)) {
       add_visible_values(rows, begin, seen, valid, space_.logits, seen_values, call_.Dv, state.scale[0], values(r));
     } else {
-      add_values<N>(space_.logits, seen_values, seen, call_.Dv, state.scale[0], values(r));
+      const bool walk = r == 0 && call_.k_type == Type::kFloat32;
+      const Walk next_keys({k.data + count * k.stride, k.stride}, walk ? std::min(kDecodeKeys, end_ - key - count) : 0,
+                           call_.D);
+      add_values<N>(space_.logits, seen_values, seen, call_.Dv, state.scale[0], next_keys, values(r));
     }
   }
 
   const Job& job_;
   const Attention& call_;
-  int32_t b_, kv_head_, first_;
+  int32_t b_, kv_head_, first_, end_;
   Workspace space_;
   Part part_;
   bool tile_has_keys_ = false, tile_has_values_ = false;

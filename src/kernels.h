@@ -17,7 +17,7 @@ class Scratch {
  public:
   explicit Scratch(void* base) : base_(static_cast<char*>(base)) {}
   float* floats(size_t count) {
-    float* array = reinterpret_cast<float*>(base_ + used_);
+    float* array = base_ ? reinterpret_cast<float*>(base_ + used_) : nullptr;
     used_ += (count * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
     return array;
   }

@@ -176,7 +176,7 @@ class Block {
         float_rows(call_.v, call_.v_type, value_start(call_, b_, h_) + static_cast<ptrdiff_t>(key) * call_.v_token,
                    call_.v_token, end - key, call_.Dv, space_.value_tile);
     const bool finite = !some || all_finite(v.data, v.stride, end - key, call_.Dv);
-    for (Group& group : space_.groups) {
+    for (const Group& group : space_.groups) {
       if (group.count == 0) continue;
       const float* values = v.data + (group.key - key) * v.stride;
       if (finite || group.coverage == Coverage::kAll) {

@@ -2,16 +2,20 @@
 // the wasm_* intrinsics. The only file that asks which build this is.
 #pragma once
 
+#include <cstdint>
+
 #if defined(__wasm_simd128__)
 #include <wasm_simd128.h>
 #else
 // The host: the same intrinsics through SIMDe.
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #include <simde/wasm/simd128.h>
+// What Debian 12's SIMDe (0.7.4) lacks.
+inline v128_t wasm_f32x4_const_splat(float value) { return wasm_f32x4_splat(value); }
+inline v128_t wasm_i32x4_const_splat(int32_t value) { return wasm_i32x4_splat(value); }
 #endif
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 
 // The engines allocate registers best in small functions: inner loops stay functions of their own.

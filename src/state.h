@@ -43,15 +43,26 @@ struct State {
 
   /// x [count][kRows]: logits become weights e^(x - max).
   ATTENTION_NOINLINE void push(float* x, int32_t count) {
-    v128_t block[kVectors];
+    v128_t block[kVectors], old[kVectors], second[kVectors];
     for (int32_t n = 0; n < kVectors; ++n) {
-      const v128_t old = max[n];
-      // pmax keeps its first operand when the other is NaN: NaN shows in the sum, not in the maximum.
-      for (int32_t j = 0; j < count; ++j) max[n] = wasm_f32x4_pmax(max[n], wasm_v128_load(x + kRows * j + 4 * n));
-      scale[n] = exp_f32x4(wasm_f32x4_sub(old, max[n]));
+      old[n] = second[n] = max[n];
       block[n] = wasm_f32x4_const_splat(0);
     }
-    for (int32_t j = 0; j < count; ++j, x += kRows) {
+    // pmax keeps its first operand when the other is NaN: NaN shows in the sum, not in the maximum.
+    // Two chains for each vector: one alone would wait for itself.
+    int32_t j = 0;
+    for (; j + 2 <= count; j += 2) {
+      for (int32_t n = 0; n < kVectors; ++n) {
+        max[n] = wasm_f32x4_pmax(max[n], wasm_v128_load(x + kRows * j + 4 * n));
+        second[n] = wasm_f32x4_pmax(second[n], wasm_v128_load(x + kRows * (j + 1) + 4 * n));
+      }
+    }
+    for (int32_t n = 0; n < kVectors; ++n) {
+      if (j < count) max[n] = wasm_f32x4_pmax(max[n], wasm_v128_load(x + kRows * j + 4 * n));
+      max[n] = wasm_f32x4_pmax(max[n], second[n]);
+      scale[n] = exp_f32x4(wasm_f32x4_sub(old[n], max[n]));
+    }
+    for (j = 0; j < count; ++j, x += kRows) {
       for (int32_t n = 0; n < kVectors; ++n) {
         const v128_t weight = exp_f32x4(wasm_f32x4_sub(wasm_v128_load(x + 4 * n), max[n]));
         block[n] = wasm_f32x4_add(block[n], weight);

@@ -22,7 +22,8 @@ export function ensurePackages() {
 export function build(targets = []) {
   const { root, env, version } = ensureEmscripten();
   const folder = join(projectRoot, 'build/wasm');
-  if (!existsSync(join(folder, 'CMakeCache.txt'))) {
+  // Not CMakeCache.txt: that one is there after a configuration that failed, too.
+  if (!['Makefile', 'build.ninja'].some((name) => existsSync(join(folder, name)))) {
     say(`configuring with Emscripten ${version}`);
     const generator = findProgram('ninja') ? 'Ninja' : 'Unix Makefiles';
     run(
@@ -39,7 +40,8 @@ export function build(targets = []) {
   run('cmake', ['--build', folder, '-j', String(availableParallelism()), ...targetOptions], { env });
 }
 
-function buildTypes() {
+/** dist/types, from the JSDoc in bindings/. */
+export function buildTypes() {
   run(process.execPath, [join(projectRoot, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json']);
 }
 

@@ -1,0 +1,115 @@
+// Chromium and the built page for the tests of this folder. Every page that is opened here is watched: an error on the
+// console, a failed request or one to another host fails the test at the end.
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { after, before } from 'node:test';
+import { chromium } from 'playwright-core';
+import { serve } from '../../tools/serve.js';
+
+const kPageFolder = resolve(import.meta.dirname, '../../build/page');
+
+/** Every browser flag of the tests, in one place. */
+const kFlags = [
+  '--no-sandbox', // the tests may run as root, where Chromium has no sandbox
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-quic',
+  '--enable-unsafe-webgpu', // WebGPU on the processor, by the SwiftShader that Chromium brings
+  '--use-webgpu-adapter=swiftshader',
+];
+
+/**
+ * A browser and a server of the built page for the tests of one file.
+ * @param {Parameters<typeof serve>[1]} [serverOptions]
+ * @returns `visit(path, options, body)`: opens the page, hands it to `body` when it has computed, and closes it again;
+ *   `options` are Playwright's for a context (viewport, colorScheme, …)
+ */
+export function useBrowser(serverOptions) {
+  /** @type {import('playwright-core').Browser} */
+  let browser;
+  /** @type {Awaited<ReturnType<typeof serve>>} */
+  let server;
+  before(async () => {
+    assert.ok(
+      existsSync(join(kPageFolder, 'index.html')),
+      'the page is not built: run npm test, which does that first',
+    );
+    server = await serve(kPageFolder, serverOptions);
+    browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: kFlags });
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+
+  return async function visit(path, options, body) {
+    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+    const page = await context.newPage();
+    const complaints = watch(page, new URL(server.url).origin);
+    try {
+      await page.goto(server.url + path);
+      await page.waitForFunction(() => 'attentionPage' in window);
+      await body(page);
+      assert.deepEqual(complaints, []);
+    } finally {
+      await context.close();
+    }
+  };
+}
+
+/** @param {import('playwright-core').Page} page @param {string} origin */
+function watch(page, origin) {
+  /** @type {string[]} */
+  const complaints = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(`${message.type()}: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => complaints.push(`uncaught: ${error.message}`));
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (url.origin !== origin && !['data:', 'blob:'].includes(url.protocol)) complaints.push(`foreign: ${url}`);
+  });
+  page.on('response', (response) => {
+    if (response.status() >= 400) complaints.push(`${response.status()}: ${response.url()}`);
+  });
+  return complaints;
+}
+
+/** The page's state (documented in web/src/main.js), with typed arrays as arrays. @param {import('playwright-core').Page} page */
+export function stateOf(page) {
+  return page.evaluate(() => {
+    const { state, tokens, weights, output, inputs, milliseconds, info } = window.attentionPage;
+    const plain = ({ data, shape }) => ({ data: Array.from(data), shape: Array.from(shape) });
+    return {
+      ...{ state, tokens, milliseconds, info },
+      weights: plain(weights),
+      output: plain(output),
+      x: plain(inputs.x),
+      config: inputs.config,
+      stateDict: Object.fromEntries(Object.entries(inputs.stateDict).map(([name, tensor]) => [name, plain(tensor)])),
+    };
+  });
+}
+
+/** Weight of query `row` for key `column`. @param {Awaited<ReturnType<typeof stateOf>>} state */
+export function weightAt({ weights: { data, shape } }, head, row, column) {
+  return data[(head * shape[2] + row) * shape[3] + column];
+}
+
+/** The middle of a cell in page coordinates, from the rectangle of the map and what the layout promises. */
+export async function cellCenter(page, head, row, column) {
+  return page.evaluate(
+    ([h, r, c]) => {
+      const canvas = document.querySelectorAll('.canvases canvas:last-child')[h];
+      const count = window.attentionPage.tokens.length;
+      const cell = Number(canvas.dataset.cell);
+      canvas.scrollIntoView({ block: 'center' });
+      const { right, bottom } = canvas.getBoundingClientRect();
+      return { x: right - (count - c - 0.5) * cell, y: bottom - (count - r - 0.5) * cell };
+    },
+    [head, row, column],
+  );
+}
