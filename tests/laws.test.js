@@ -236,6 +236,21 @@ for (const build of builds()) {
   });
 }
 
+test('threads change no bit', async () => {
+  for (const threaded of builds().filter((name) => name.endsWith('-mt'))) {
+    const [one, many] = await Promise.all([threaded.replace('-mt', ''), threaded].map(loadBuild));
+    assert.ok(many.info.threads > 1);
+    for (const { name, q, k, v, options } of attentionCases) {
+      const [want, got] = [one, many].map((each) =>
+        each.scaledDotProductAttention(q, k, v, { ...options, returnLse: true }),
+      );
+      assertSameBits(got.output, want.output, `${threaded}, ${name}: output`);
+      assertSameBits(got.lse, want.lse, `${threaded}, ${name}: lse`);
+      if (want.weights) assertSameBits(got.weights, want.weights, `${threaded}, ${name}: weights`);
+    }
+  }
+});
+
 test('every build agrees with the first', async () => {
   const [first, ...others] = await Promise.all(builds().map(loadBuild));
   for (const { name, q, k, v, options, outputType } of attentionCases) {

@@ -1,5 +1,5 @@
 // Random shapes and random sets of options against the float64 oracle. fast-check prints the seed and the smallest
-// failing call; ATTENTION_WASM_SEED repeats a run.
+// failing call; ATTENTION_WASM_SEED repeats a run, ATTENTION_WASM_RUNS multiplies their number for a long search.
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { builds, loadBuild } from './support/builds.js';
@@ -7,6 +7,7 @@ import { attention as oracle, varlenAttention as varlenOracle } from './support/
 import { random } from './support/random.js';
 import { assertClose, assertUnchanged, cast, remember, starts } from './support/tensors.js';
 
+const kMore = Number(process.env.ATTENTION_WASM_RUNS ?? 1);
 const kParameters = process.env.ATTENTION_WASM_SEED ? { seed: Number(process.env.ATTENTION_WASM_SEED) } : {};
 const kRounding = { float32: 0, float16: 2 ** -11, bfloat16: 2 ** -8 };
 
@@ -124,7 +125,7 @@ test('any valid call answers as the oracle', () => {
       assertUnchanged(inputs);
     }
   });
-  fc.assert(property, { ...kParameters, numRuns: 250 });
+  fc.assert(property, { ...kParameters, numRuns: 250 * kMore });
 });
 
 test('any packed sequences answer as the oracle', () => {
@@ -154,5 +155,5 @@ test('any packed sequences answer as the oracle', () => {
       assertClose(got.lse, want.lse, { what: `${build}: lse` });
     }
   });
-  fc.assert(property, { ...kParameters, numRuns: 80 });
+  fc.assert(property, { ...kParameters, numRuns: 80 * kMore });
 });
