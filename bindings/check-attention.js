@@ -11,18 +11,26 @@ import { refuse } from './errors.js';
  * Letters as in src/attention.h. Strides are in elements.
  * @typedef {object} AttentionCall
  * @property {string} fn
- * @property {number} B @property {number} H @property {number} Hkv
- * @property {number} Tq @property {number} Tk @property {number} D @property {number} Dv
- * @property {Operand} q @property {Operand} k @property {Operand} v
+ * @property {number} B
+ * @property {number} H
+ * @property {number} Hkv
+ * @property {number} Tq
+ * @property {number} Tk
+ * @property {number} D
+ * @property {number} Dv
+ * @property {Operand} q
+ * @property {Operand} k
+ * @property {Operand} v
  * @property {Output | null} out
- * @property {Strides} qStrides @property {Strides} kStrides @property {Strides} vStrides @property {Strides} outStrides
- * @property {Int32Array | null} qStart @property {Int32Array | null} kStart first tokens of packed sequences
- * @property {Int32Array | null} qLength @property {Int32Array | null} kLength
- * @property {Int32Array | null} offset
- * @property {number} left @property {number} right
- * @property {number} scale @property {number} softcap
- * @property {Mask | null} mask
- * @property {Operand | null} alibi @property {Operand | null} sinks
+ * @property {Strides} qStrides
+ * @property {Strides} kStrides
+ * @property {Strides} vStrides
+ * @property {Strides} outStrides
+ * @property {Int32Array | null} qStart first tokens of packed sequences
+ * @property {Int32Array | null} kStart
+ * @property {Int32Array | null} qLength
+ * @property {Int32Array | null} kLength
+ * @property {Shared} shared
  * @property {Lse | null} lse
  * @property {Weights | null} weights
  */
@@ -78,13 +86,31 @@ export function describeOperands(context, { q, k, v }, options) {
   const kLength = lengthsOf(fn, 'keyLengths', options.keyLengths, B, Tk);
   const rank = q.shape.length;
   const shared = describeShared(context, options, { B, H, Tq, Tk, D }, qLength, kLength, false);
-  const out = outputOf(context, options.out, [...q.shape.slice(0, -1), vAxes.D], q, inputsOf({ q, k, v }, shared));
-  const outAxes = axes(out.shape, layout);
+  const outShape = q.shape.slice();
+  outShape[rank - 1] = vAxes.D;
+  const out = outputOf(context, options.out, outShape, q, inputsOf({ q, k, v }, shared));
   return {
-    ...{ fn, B, H, Hkv, Tq, Tk, D, Dv: vAxes.D, q, k, v, out },
-    ...{ qStrides: qAxes.strides, kStrides: kAxes.strides, vStrides: vAxes.strides, outStrides: outAxes.strides },
-    ...{ qStart: null, kStart: null, qLength, kLength },
-    ...shared,
+    fn,
+    B,
+    H,
+    Hkv,
+    Tq,
+    Tk,
+    D,
+    Dv: vAxes.D,
+    q,
+    k,
+    v,
+    out,
+    qStrides: qAxes.strides,
+    kStrides: kAxes.strides,
+    vStrides: vAxes.strides,
+    outStrides: axes(outShape, layout).strides,
+    qStart: null,
+    kStart: null,
+    qLength,
+    kLength,
+    shared,
     lse: flag(fn, 'returnLse', options.returnLse, false)
       ? { shape: [B, H, Tq].slice(4 - rank), count: B * H * Tq, batch: H * Tq, head: Tq }
       : null,
@@ -94,17 +120,32 @@ export function describeOperands(context, { q, k, v }, options) {
 
 /**
  * What attention over a batch and over packed sequences have in common.
+ * @typedef {object} Shared
+ * @property {Int32Array | null} offset position of row 0 for each item; null: 0
+ * @property {number} left
+ * @property {number} right
+ * @property {number} scale
+ * @property {number} softcap
+ * @property {Mask | null} mask
+ * @property {Operand | null} alibi
+ * @property {Operand | null} sinks
+ */
+
+/**
  * @param {Context} context @param {Record<string, any>} options
  * @param {{ B: number, H: number, Tq: number, Tk: number, D: number }} sizes
  * @param {Int32Array | null} qLength @param {Int32Array | null} kLength @param {boolean} isPacked
+ * @returns {Shared}
  */
 function describeShared(context, options, sizes, qLength, kLength, isPacked) {
   const { fn } = context;
   const { H, D } = sizes;
+  const { offset, left, right } = positionsOf(fn, options, sizes, qLength, kLength, isPacked);
   return {
-    ...positionsOf(fn, options, sizes, qLength, kLength, isPacked),
-    scale:
-      options.scale === undefined || options.scale === null ? 1 / Math.sqrt(D) : finite(fn, 'scale', options.scale),
+    offset,
+    left,
+    right,
+    scale: isAbsent(options.scale) ? 1 / Math.sqrt(D) : finite(fn, 'scale', options.scale),
     softcap: softcapOf(fn, options.softcap),
     mask: maskOf(context, options.attnMask, sizes),
     alibi: alibiOf(context, options.alibiSlopes, H),
@@ -115,10 +156,7 @@ function describeShared(context, options, sizes, qLength, kLength, isPacked) {
 /** @param {unknown} value */
 const isAbsent = (value) => value === undefined || value === null;
 
-/**
- * @param {{ q: Operand, k: Operand, v: Operand }} operands
- * @param {{ mask: Mask | null, alibi: Operand | null, sinks: Operand | null }} others
- */
+/** @param {{ q: Operand, k: Operand, v: Operand }} operands @param {Shared} shared */
 const inputsOf = ({ q, k, v }, { mask, alibi, sinks }) => [q, k, v, mask ? mask.added : null, alibi, sinks];
 
 /** @param {string} fn @param {unknown} value @param {Operand} q @returns {'bhtd' | 'bthd'} */
@@ -255,12 +293,12 @@ export function describeVarlen(context, q, k, v, given) {
   const Tk = kLength.reduce((a, b) => Math.max(a, b), 0);
   const shared = describeShared(context, options, { B, H, Tq, Tk, D }, qLength, kLength, true);
   const out = outputOf(context, options.out, [totalQ, H, Dv], operands.q, inputsOf(operands, shared));
+  const strides = { q: packed(H, D), k: packed(Hkv, D), v: packed(Hkv, Dv), out: packed(H, Dv) };
   /** @type {AttentionCall} */
   const call = {
     ...{ fn, B, H, Hkv, Tq, Tk, D, Dv, ...operands, out },
-    ...{ qStrides: packed(H, D), kStrides: packed(Hkv, D), vStrides: packed(Hkv, Dv), outStrides: packed(H, Dv) },
-    ...{ qStart: cuQ.slice(0, B), kStart: cuK.slice(0, B), qLength, kLength },
-    ...shared,
+    ...{ qStrides: strides.q, kStrides: strides.k, vStrides: strides.v, outStrides: strides.out },
+    ...{ qStart: cuQ.slice(0, B), kStart: cuK.slice(0, B), qLength, kLength, shared },
     lse: flag(fn, 'returnLse', options.returnLse, false)
       ? { shape: [H, totalQ], count: H * totalQ, batch: 0, head: totalQ }
       : null,
@@ -303,7 +341,7 @@ const differences = (bounds) => Int32Array.from({ length: bounds.length - 1 }, (
 
 /** @param {string} fn @param {AttentionCall} call @param {unknown} needWeights @returns {AttentionCall[] | null} */
 function weightCalls(fn, call, needWeights) {
-  const { B, H, Hkv, D, Dv, qLength, kLength, qStart, kStart } = call;
+  const { B, H, Hkv, D, Dv, qLength, kLength, qStart, kStart, shared } = call;
   if (isAbsent(needWeights) || needWeights === false) return null;
   if (/** @type {any} */ (needWeights).rows) {
     refuse('INVALID_OPTION', fn, 'needWeights.rows must not be given for packed sequences', needWeights);
@@ -323,8 +361,11 @@ function weightCalls(fn, call, needWeights) {
       ...{ B: 1, Tq, Tk, q: part(call.q, qStart, Tq, H * D) },
       ...{ k: part(call.k, kStart, Tk, Hkv * D), v: part(call.v, kStart, Tk, Hkv * Dv) },
       ...{ out: null, lse: null, qStart: null, kStart: null, qLength: null, kLength: null },
-      offset: call.offset ? call.offset.slice(s, s + 1) : null,
-      mask: startAt(call.mask, s),
+      shared: {
+        ...shared,
+        offset: shared.offset ? shared.offset.slice(s, s + 1) : null,
+        mask: startAt(shared.mask, s),
+      },
       weights: weightsOf(fn, needWeights, { B: 1, H, Tq, Tk }, 3),
     };
   });

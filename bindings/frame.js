@@ -11,9 +11,6 @@ export const pointerOf = (storage) => /** @type {Storage & { pointer: number }} 
 /** @param {number} bytes */
 const align = (bytes) => Math.ceil(bytes / 16) * 16;
 
-/** The place of a result in a narrower type than the kernel writes; no field of any struct. */
-const kNarrow = 'narrow';
-
 /**
  * One call's working block. Places are reserved first, by the name of the struct's pointer that shall hold them; then
  * one allocation serves them all, and nothing of it stays.
@@ -32,8 +29,9 @@ export class Frame {
   #copies = [];
   /** @type {{ from: number, isResident: boolean, type: number, offset: number, count: number }[]} */
   #conversions = [];
-  /** @type {{ name: string, out: Output } | null} */
-  #narrowed = null;
+  /** @type {{ name: string, out: Output, offset: number } | null} a result in a narrower type than the kernel writes */
+  #narrowing = null;
+  #block = 0;
 
   /**
    * @param {import('./wasm-backend.js').WasmBackend} backend
@@ -118,9 +116,8 @@ export class Frame {
       return;
     }
     this.place(name, out.count * 4);
-    this.#fields[kNarrow] = 0;
-    this.output(kNarrow, out);
-    this.#narrowed = { name, out };
+    const offset = out.storage ? 0 : this.#reserve(out.count * bytesOf(out.dtype));
+    this.#narrowing = { name, out, offset };
   }
 
   /**
@@ -134,45 +131,52 @@ export class Frame {
    */
   run(struct, scratch, run, results) {
     const memory = this.#memory;
-    const fields = this.#fields;
-    if (struct && scratch) {
-      // Working memory depends on sizes and options, and on which pointers are null, but not on where they point.
-      memory.writers[struct](memory.heap, memory.struct, fields);
-      this.place('scratch', scratch(memory.struct));
-    }
-    const block = memory.allocate(this.#fn, this.#size);
+    if (struct) memory.structs[struct].write(memory.heap, memory.struct, this.#fields);
+    // Working memory depends on sizes and options, and on which pointers are null, but not on where they point.
+    if (scratch) this.place('scratch', scratch(memory.struct));
+    this.#block = memory.allocate(this.#fn, this.#size);
     try {
-      for (const name of this.#placed) fields[name] += block;
-      for (const { offset, data, bytes, from } of this.#copies) memory.copyIn(block + offset, data, bytes, from);
-      for (const { from, isResident, type, offset, count } of this.#conversions) {
-        this.#module._convert(isResident ? from : block + from, type, block + offset, 0, count);
-      }
-      if (struct) memory.writers[struct](memory.heap, memory.struct, fields);
+      this.#fillBlock(struct);
       if (run) run(memory.struct);
       this.#narrow();
       return results();
     } finally {
-      memory.release(block);
+      memory.release(this.#block);
+    }
+  }
+
+  /** Sets the pointers into the block, and brings the inputs there. @param {string | null} struct */
+  #fillBlock(struct) {
+    const memory = this.#memory;
+    const block = this.#block;
+    for (const name of this.#placed) {
+      this.#fields[name] += block;
+      if (struct) memory.structs[struct].set(memory.heap, memory.struct, name, this.#fields[name]);
+    }
+    for (const { offset, data, bytes, from } of this.#copies) memory.copyIn(block + offset, data, bytes, from);
+    for (const { from, isResident, type, offset, count } of this.#conversions) {
+      this.#module._convert(isResident ? from : block + from, type, block + offset, 0, count);
     }
   }
 
   #narrow() {
-    if (!this.#narrowed) return;
-    const { name, out } = this.#narrowed;
-    this.#module._convert(this.#fields[name], 0, this.#fields[kNarrow], typeNumber(out.dtype), out.count);
+    if (!this.#narrowing) return;
+    const { name, out, offset } = this.#narrowing;
+    const to = out.storage ? pointerOf(out.storage) : this.#block + offset;
+    this.#module._convert(this.#fields[name], 0, to, typeNumber(out.dtype), out.count);
   }
 
   /** The result at `name`: the tensor that was to take it, or a copy. @param {string} name @param {Output} out @returns {Result} */
   result(name, out) {
     if (out.tensor) return out.tensor;
     const { dtype, count, shape, isFloat16Array } = out;
-    const pointer = this.#fields[this.#narrowed ? kNarrow : name];
-    return { data: this.#memory.copyOut(this.#fn, pointer, dtype, count, isFloat16Array), shape: [...shape], dtype };
+    const pointer = this.#narrowing ? this.#block + this.#narrowing.offset : this.#fields[name];
+    return { data: this.#memory.copyOut(this.#fn, pointer, dtype, count, isFloat16Array), shape: shape.slice(), dtype };
   }
 
   /** A copy of float32 values at `name`. @param {string} name @param {{ shape: readonly number[], count: number }} of @returns {Float32Result} */
   floats(name, { shape, count }) {
     const data = /** @type {Float32Array} */ (this.#memory.copyOut(this.#fn, this.#fields[name], 'float32', count));
-    return { data, shape: [...shape], dtype: 'float32' };
+    return { data, shape: shape.slice(), dtype: 'float32' };
   }
 }

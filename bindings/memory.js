@@ -28,8 +28,8 @@ export class Memory {
   constructor(module) {
     this.#module = module;
     this.#heap = makeHeap(module.wasmMemory.buffer);
-    const { writers, largest } = readLayouts(this.#heap.buffer, module._layouts());
-    this.writers = writers;
+    const { structs, largest } = readLayouts(this.#heap.buffer, module._layouts());
+    this.structs = structs;
     /** Where the struct of the running call stands; calls are synchronous, so one place is enough. */
     this.struct = this.allocate('load', largest);
   }

@@ -47,7 +47,8 @@ export class WasmBackend {
    * @returns {{ output: Result | null, weights: Float32Result | null, lse: Float32Result | null }}
    */
   attention(call) {
-    const { fn, out, mask, alibi, sinks, lse, weights } = call;
+    const { fn, out, lse, weights } = call;
+    const { offset, mask, alibi, sinks } = call.shared;
     const frame = new Frame(this, fn, attentionFields(call));
     frame.operand('q', call.q);
     frame.operand('k', call.k);
@@ -57,7 +58,7 @@ export class WasmBackend {
     frame.input('k_start', call.kStart);
     frame.input('q_length', call.qLength);
     frame.input('k_length', call.kLength);
-    frame.input('offset', call.offset);
+    frame.input('offset', offset);
     if (mask?.allowed) frame.input('mask', mask.allowed);
     if (mask?.added) frame.float32('mask', [mask.added]);
     if (alibi) frame.float32('alibi', [alibi]);
@@ -96,9 +97,24 @@ export class WasmBackend {
   rope({ fn, B, H, T, D, rotary, style, x, out, strides, cos, sin, tableBatch }) {
     const { batch, head, token } = strides;
     const frame = new Frame(this, fn, {
-      ...{ B, H, T, D, rotary, style, type: typeNumber(x.dtype), x: 0, out: 0 },
-      ...{ x_batch: batch, x_head: head, x_token: token, out_batch: batch, out_head: head, out_token: token },
-      ...{ cos: 0, sin: 0, table_batch: tableBatch },
+      B,
+      H,
+      T,
+      D,
+      rotary,
+      style,
+      type: typeNumber(x.dtype),
+      x: 0,
+      out: 0,
+      x_batch: batch,
+      x_head: head,
+      x_token: token,
+      out_batch: batch,
+      out_head: head,
+      out_token: token,
+      cos: 0,
+      sin: 0,
+      table_batch: tableBatch,
     });
     frame.operand('x', x);
     frame.output('out', out);
@@ -111,8 +127,17 @@ export class WasmBackend {
   linear({ fn, M, N, K, x, weight, bias, packed, out }) {
     const storage = /** @type {PackedStorage | null} */ (packed);
     const frame = new Frame(this, fn, {
-      ...{ M, N, K, x_row: K, out_row: N, x: 0, weight: 0, packed: storage?.pointer ?? 0, bias: storage?.bias ?? 0 },
-      ...{ out: 0, scratch: 0 },
+      M,
+      N,
+      K,
+      x_row: K,
+      out_row: N,
+      x: 0,
+      weight: 0,
+      packed: storage?.pointer ?? 0,
+      bias: storage?.bias ?? 0,
+      out: 0,
+      scratch: 0,
     });
     frame.float32('x', [x]);
     if (weight) frame.float32('weight', [weight]);
@@ -162,29 +187,67 @@ export class WasmBackend {
  * @param {AttentionCall} call
  */
 function attentionFields(call) {
-  const { qStrides, kStrides, vStrides, outStrides, out, mask, lse, weights } = call;
+  const { qStrides, kStrides, vStrides, outStrides, out, lse, weights } = call;
+  const { left, right, scale, softcap, mask } = call.shared;
+  const maskStrides = mask ? mask.strides : kNoStrides;
+  // One literal: spreads would cost more than a small call's arithmetic.
   return {
-    ...{ B: call.B, H: call.H, Hkv: call.Hkv, Tq: call.Tq, Tk: call.Tk, D: call.D, Dv: call.Dv },
-    ...{ q: 0, k: 0, v: 0, out: 0 },
+    B: call.B,
+    H: call.H,
+    Hkv: call.Hkv,
+    Tq: call.Tq,
+    Tk: call.Tk,
+    D: call.D,
+    Dv: call.Dv,
     q_type: typeNumber(call.q.dtype),
     k_type: typeNumber(call.k.dtype),
     v_type: typeNumber(call.v.dtype),
     out_type: out ? typeNumber(out.dtype) : 0,
-    ...{ q_batch: qStrides.batch, q_head: qStrides.head, q_token: qStrides.token },
-    ...{ k_batch: kStrides.batch, k_head: kStrides.head, k_token: kStrides.token },
-    ...{ v_batch: vStrides.batch, v_head: vStrides.head, v_token: vStrides.token },
-    ...{ out_batch: outStrides.batch, out_head: outStrides.head, out_token: outStrides.token },
-    ...{ q_start: 0, k_start: 0, q_length: 0, k_length: 0, offset: 0, left: call.left, right: call.right },
-    ...{ scale: call.scale, softcap: call.softcap, alibi: 0, sinks: 0, scratch: 0 },
-    ...{ mask_kind: mask ? (mask.allowed ? 1 : 2) : 0, mask: 0 },
-    ...maskStrides(mask ? mask.strides : kNoStrides),
-    ...{ lse: 0, lse_batch: lse ? lse.batch : 0, lse_head: lse ? lse.head : 0 },
-    ...{ weights: 0, weights_mean: weights?.mean ? 1 : 0, weights_stage: weights ? weights.stage : 3 },
-    ...{ heads: 0, rows: 0, num_heads: weights ? weights.numHeads : 0, num_rows: weights ? weights.numRows : 0 },
+    q: 0,
+    k: 0,
+    v: 0,
+    out: 0,
+    q_batch: qStrides.batch,
+    q_head: qStrides.head,
+    q_token: qStrides.token,
+    k_batch: kStrides.batch,
+    k_head: kStrides.head,
+    k_token: kStrides.token,
+    v_batch: vStrides.batch,
+    v_head: vStrides.head,
+    v_token: vStrides.token,
+    out_batch: outStrides.batch,
+    out_head: outStrides.head,
+    out_token: outStrides.token,
+    q_start: 0,
+    k_start: 0,
+    q_length: 0,
+    k_length: 0,
+    offset: 0,
+    left,
+    right,
+    scale,
+    softcap,
+    mask_kind: mask ? (mask.allowed ? 1 : 2) : 0,
+    mask: 0,
+    mask_batch: maskStrides[0],
+    mask_head: maskStrides[1],
+    mask_row: maskStrides[2],
+    mask_key: maskStrides[3],
+    alibi: 0,
+    sinks: 0,
+    lse: 0,
+    lse_batch: lse ? lse.batch : 0,
+    lse_head: lse ? lse.head : 0,
+    weights: 0,
+    weights_mean: weights?.mean ? 1 : 0,
+    weights_stage: weights ? weights.stage : 3,
+    heads: 0,
+    rows: 0,
+    num_heads: weights ? weights.numHeads : 0,
+    num_rows: weights ? weights.numRows : 0,
+    scratch: 0,
   };
 }
 
 const kNoStrides = [0, 0, 0, 0];
-
-/** @param {readonly number[]} strides */
-const maskStrides = ([mask_batch, mask_head, mask_row, mask_key]) => ({ mask_batch, mask_head, mask_row, mask_key });

@@ -1,9 +1,9 @@
 // npm run build: dist/ through CMake and Emscripten, and the types through tsc.
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { findProgram, main, projectRoot, run, say } from './machine.js';
+import { findProgram, main, projectRoot, run, SetupError, say } from './machine.js';
 import { ensureEmscripten } from './toolchain.js';
 
 /** npm packages as the lock file says; skipped while the lock file is the one that was installed. */
@@ -38,6 +38,31 @@ export function build(targets = []) {
   say('building the wasm modules');
   const targetOptions = targets.length ? ['--target', ...targets] : [];
   run('cmake', ['--build', folder, '-j', String(availableParallelism()), ...targetOptions], { env });
+  finishGlue();
+}
+
+/** What bundlers need to read in Emscripten's JavaScript, and Emscripten doesn't write: pattern, replacement. */
+const kGlueEdits = [
+  // A worker whose options stand elsewhere stops Vite ("unable to parse the worker options").
+  [/var workerOptions=(\{[^}]*\});worker=new Worker\((new URL\([^)]*\)),workerOptions\)/, 'worker=new Worker($2,$1)'],
+  // Node's own modules, asked for in Node only: out of sight of bundlers for browsers.
+  [
+    /await import\((["'])(module|worker_threads)\1\)/g,
+    'await import(/* @vite-ignore *//* webpackIgnore: true */"node:".concat("$2"))',
+  ],
+];
+
+function finishGlue() {
+  const folder = join(projectRoot, 'dist');
+  for (const name of readdirSync(folder).filter((file) => /^attention\..*\.js$/.test(file))) {
+    const file = join(folder, name);
+    const glue = readFileSync(file, 'utf8');
+    const edited = kGlueEdits.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), glue);
+    if (/workerOptions|import\(["']/.test(edited)) {
+      throw new SetupError(`${name} isn't as expected: another Emscripten? Adapt kGlueEdits in tools/build.js.`);
+    }
+    if (edited !== glue) writeFileSync(file, edited);
+  }
 }
 
 /** dist/types, from the JSDoc in bindings/. */

@@ -3,6 +3,7 @@
 import { createReadStream, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
+import { SetupError } from './machine.js';
 
 const kTypes = {
   '.css': 'text/css; charset=utf-8',
@@ -93,6 +94,8 @@ async function listenOnFirstFree(server, ports) {
       });
     });
     if (!error) return server.address().port;
-    if (error.code !== 'EADDRINUSE' || port === ports.at(-1)) throw error;
+    if (error.code !== 'EADDRINUSE') throw error;
   }
+  const range = ports.length > 1 ? `ports ${ports[0]} to ${ports.at(-1)} are` : `port ${ports[0]} is`;
+  throw new SetupError(`${range} in use by another program; PORT=… chooses one.`);
 }

@@ -11,15 +11,20 @@ import { ensureLintPackages } from './lint.js';
 import { ensureSystemPackages, main, projectRoot, SetupError, say } from './machine.js';
 import { buildPage } from './page.js';
 
+const kHostTest = 'tests/checks/host.test.js';
 const kRelaxedFlag = '--experimental-wasm-relaxed-simd';
 
 /** The parts: what each needs before it runs, its test files, and Node's own flags for it. */
 const kParts = {
-  lint: { title: 'format, style, types', setUp: ensureLintPackages, files: () => ['tests/checks/lint.test.js'] },
+  lint: {
+    title: 'format, style, types, scripts',
+    setUp: ensureLintPackages,
+    files: () => testFiles('tests/checks').filter((file) => file !== kHostTest),
+  },
   host: {
     title: 'kernels outside wasm, under sanitizers',
     setUp: ensureHostPackages,
-    files: () => ['tests/checks/host.test.js'],
+    files: () => [kHostTest],
   },
   node: { title: 'the package in Node', files: packageTests },
   relaxed: { title: 'the package in Node with relaxed SIMD', files: packageTests, flags: relaxedFlags },
