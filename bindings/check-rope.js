@@ -1,6 +1,6 @@
 // Turns a call of rope or ropeTables into one plain, complete description.
 
-import { flag, integer, integers, operand, optionsOf, outputOf, typedArrayName } from './check.js';
+import { flag, integer, integers, operand, optionsOf, outputOf, sameShape, typedArrayName } from './check.js';
 import { axesOf, layoutOf } from './check-attention.js';
 import { refuse } from './errors.js';
 import { ropeConfig, sequenceLengthOf } from './rope-frequencies.js';
@@ -24,7 +24,10 @@ import { ropeConfig, sequenceLengthOf } from './rope-frequencies.js';
 
 const kConfig = ['rotaryDim', 'base', 'scaling', 'maxPositionEmbeddings', 'sequenceLength'];
 const kMrope = ['mropeSection', 'mropeInterleaved'];
-const kOptions = new Set(['style', ...kConfig, 'positions', 'offset', ...kMrope, 'inverse', 'out', 'layout']);
+/** What tables come from; those that a caller brings take its place. */
+const kSources = [...kConfig, 'positions', 'offset', ...kMrope];
+const kOptions = new Set(['style', ...kSources, 'tables', 'inverse', 'out', 'layout']);
+const kTables = new Set(['cos', 'sin']);
 const kTableOptions = new Set([...kConfig, 'positions', 'offset', 'length', ...kMrope]);
 /** Positions that float64 holds exactly. */
 const kMost = Number.MAX_SAFE_INTEGER;
@@ -40,17 +43,55 @@ export function describeRope(context, cache, x, given) {
   const layout = layoutOf(fn, options.layout, source);
   const sizes = axesOf(fn, 'x', source, layout);
   const style = styleOf(fn, options.style);
-  const rotation = describeRotation(fn, options, sizes.D, sizes.B, sizes.T);
+  const hasTables = options.tables !== undefined && options.tables !== null;
+  const rotation = hasTables ? null : describeRotation(fn, options, sizes.D, sizes.B, sizes.T);
+  const inverse = flag(fn, 'inverse', options.inverse, false);
   // x itself may be `out`: each element is read before it is written.
   const out = outputOf(context, options.out, source.shape, source, []);
   if (out.dtype !== source.dtype)
     refuse('INVALID_DTYPE', fn, `out must have the type of x, ${source.dtype}`, out.dtype);
-  const tables = rotate(cache, rotation, flag(fn, 'inverse', options.inverse, false));
-  return ropeCall(fn, sizes, style, rotation, tables, source, out);
+  if (rotation) return ropeCall(fn, sizes, style, rotation, rotate(cache, rotation, inverse), source, out);
+  const own = tablesOf(context, options, sizes);
+  return ropeCall(fn, sizes, style, own, inverse ? turnedBack(own.tables) : own.tables, source, out);
 }
 
 /**
- * @param {string} fn @param {Axes} sizes @param {number} style @param {Rotation} rotation @param {Tables} tables
+ * Tables that the caller brings: [T, d/2], or [B, T, d/2] with a table for each item.
+ * @param {Context} context @param {Record<string, any>} options @param {Axes} sizes
+ * @returns {Turning & { tables: Tables }}
+ */
+function tablesOf(context, options, { B, T, D }) {
+  const { fn } = context;
+  for (const name of kSources) {
+    const value = options[name];
+    if (value !== undefined && value !== null)
+      refuse('INVALID_OPTION', fn, `${name} must not be given beside tables`, value);
+  }
+  const given = optionsOf(`${fn}: tables`, options.tables, kTables);
+  const cos = operand(context, 'tables.cos', given.cos);
+  const sin = operand(context, 'tables.sin', given.sin);
+  const pairs = cos.shape[cos.shape.length - 1];
+  const fits = sameShape(cos.shape, [T, pairs]) || sameShape(cos.shape, [B, T, pairs]);
+  if (!fits || pairs < 1 || 2 * pairs > D) {
+    const rule = `tables.cos must have shape [T, d/2] or [B, T, d/2] with T = ${T}, B = ${B} and d of 2 to ${D}`;
+    refuse('INVALID_SHAPE', fn, rule, cos.shape);
+  }
+  if (!sameShape(sin.shape, cos.shape))
+    refuse('INVALID_SHAPE', fn, 'tables.sin must have the shape of tables.cos', sin.shape);
+  for (const { dtype } of [cos, sin])
+    if (dtype !== 'float32') refuse('INVALID_DTYPE', fn, 'tables must be float32', dtype);
+  return {
+    config: { rotaryDim: 2 * pairs },
+    positions: { items: cos.shape.length === 3 ? B : 1 },
+    tables: { cos: given.cos.data, sin: given.sin.data },
+  };
+}
+
+/** The transpose of a rotation. @param {Tables} tables @returns {Tables} */
+const turnedBack = ({ cos, sin }) => ({ cos, sin: sin.map((value) => -value) });
+
+/**
+ * @param {string} fn @param {Axes} sizes @param {number} style @param {Turning} rotation @param {Tables} tables
  * @param {Operand} x @param {Output} out
  * @returns {RopeCall}
  */
@@ -66,6 +107,8 @@ export function styleOf(fn, value) {
   }
   return value === 'half' ? 1 : 0;
 }
+
+/** What a call needs to know of a rotation. @typedef {{ config: { rotaryDim: number }, positions: { items: number } }} Turning */
 
 /**
  * @typedef {object} Rotation
@@ -97,7 +140,7 @@ export function describeRotation(fn, options, D, B, T) {
  */
 export function rotate(cache, { config, positions, streams, sequenceLength }, inverse) {
   const tables = cache.get(config, positions, streams, sequenceLength);
-  return inverse ? { cos: tables.cos, sin: tables.sin.map((value) => -value) } : tables;
+  return inverse ? turnedBack(tables) : tables;
 }
 
 /**

@@ -1,7 +1,17 @@
 // The ONNX operator Attention (opset 23 to 25) over scaledDotProductAttention.
 import { countOf, dtypeOf, integer, integers, list, optionsOf, sameShape } from './check.js';
 import { refuse } from './errors.js';
-import { after, emptyLike, inType, joinHeads, numbersOf, splitHeads, tensorOf, withHeads } from './onnx-tensors.js';
+import {
+  after,
+  elements,
+  emptyLike,
+  inType,
+  joinHeads,
+  numbersOf,
+  splitHeads,
+  tensorOf,
+  withHeads,
+} from './onnx-tensors.js';
 
 /** @import { TensorData } from './types.js' */
 /** @import { OnnxIntegers, OnnxTensor } from './onnx-tensors.js' */
@@ -48,10 +58,12 @@ const kAttributes = new Set([
 
 /**
  * The operator Attention.
- * @param {{ scaledDotProductAttention: (...call: any[]) => any }} attention
+ * @template R
+ * @param {{ scaledDotProductAttention: (...call: any[]) => R }} attention
  * @param {AttentionInputs} inputs
  * @param {AttentionAttributes} [attributes]
- * @returns {any} AttentionOutputs, or a promise of them where the backend's calls return promises
+ * @returns {R extends Promise<any> ? Promise<AttentionOutputs> : AttentionOutputs}
+ * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, UNSUPPORTED, OUT_OF_MEMORY, DISPOSED
  */
 export function onnxAttention(attention, inputs, attributes) {
   const fn = 'onnxAttention';
@@ -59,7 +71,7 @@ export function onnxAttention(attention, inputs, attributes) {
   const call = readTensors(fn, optionsOf(fn, inputs, kInputs), given);
   const { q, k, v, isPacked, layout, present } = call;
   const options = { layout, ...optionsOfCall(fn, inputs, given, call) };
-  return after(attention.scaledDotProductAttention(q, k, v, options), ({ output, weights }) => ({
+  return after(attention.scaledDotProductAttention(q, k, v, options), (/** @type {any} */ { output, weights }) => ({
     Y: isPacked ? joinHeads(output, layout) : output,
     ...present,
     ...(weights && { qk_matmul_output: inType(weights, inputs.Q) }),
@@ -185,11 +197,12 @@ function joinTokens(fn, name, past, now) {
   if (dtype !== dtypeOf(fn, 'K or V', now.data, now.dtype)) {
     refuse('INVALID_DTYPE', fn, `${name} must have the type of what it is joined to`, dtype);
   }
-  const data = emptyLike(now.data, B * H * (P + S) * D);
+  const [before, added] = [elements(past), elements(now)];
+  const data = emptyLike(added, B * H * (P + S) * D);
   for (let head = 0; head < B * H; ++head) {
     const to = head * (P + S) * D;
-    data.set(/** @type {any} */ (past.data.subarray(head * P * D, (head + 1) * P * D)), to);
-    data.set(/** @type {any} */ (now.data.subarray(head * S * D, (head + 1) * S * D)), to + P * D);
+    data.set(before.subarray(head * P * D, (head + 1) * P * D), to);
+    data.set(added.subarray(head * S * D, (head + 1) * S * D), to + P * D);
   }
   return { data, shape: [B, H, P + S, D], ...(now.dtype && { dtype: now.dtype }) };
 }

@@ -25,10 +25,12 @@ const kAttributes = new Set(['interleaved', 'num_heads', 'rotary_embedding_dim']
 
 /**
  * The operator RotaryEmbedding.
- * @param {{ rope: (...call: any[]) => any }} attention
+ * @template R
+ * @param {{ rope: (...call: any[]) => R }} attention
  * @param {RotaryEmbeddingInputs} inputs
  * @param {RotaryEmbeddingAttributes} [attributes]
- * @returns {any} { Y }, shaped like X; or a promise of it where the backend's calls return promises
+ * @returns {R extends Promise<any> ? Promise<{ Y: OnnxTensor }> : { Y: OnnxTensor }} Y is shaped like X
+ * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
  */
 export function onnxRotaryEmbedding(attention, inputs, attributes) {
   const fn = 'onnxRotaryEmbedding';
@@ -39,6 +41,9 @@ export function onnxRotaryEmbedding(attention, inputs, attributes) {
     refuse('INVALID_OPTION', fn, 'interleaved must be 0 or 1', interleaved);
   }
   for (const [name, tensor] of Object.entries({ X, cos_cache: cos, sin_cache: sin })) tensorOf(fn, name, tensor);
+  if (!sameShape(sin.shape, cos.shape)) {
+    refuse('INVALID_SHAPE', fn, `sin_cache must have the shape of cos_cache, ${list(cos.shape)}`, sin.shape);
+  }
   const isPacked = X.shape.length === 3;
   if (!isPacked && X.shape.length !== 4) refuse('INVALID_SHAPE', fn, 'X must have rank 3 or 4', X.shape);
   integer(fn, 'num_heads', heads, 0, 2 ** 31 - 1);
@@ -54,7 +59,7 @@ export function onnxRotaryEmbedding(attention, inputs, attributes) {
     tableOf(fn, n ? 'sin_cache' : 'cos_cache', cache, rows, [B, L, R / 2]),
   );
   const options = { style: interleaved ? 'interleaved' : 'half', layout, tables: { cos: cosTable, sin: sinTable } };
-  return after(attention.rope(x, options), (y) => ({ Y: isPacked ? joinHeads(y, layout) : y }));
+  return after(attention.rope(x, options), (/** @type {any} */ y) => ({ Y: isPacked ? joinHeads(y, layout) : y }));
 }
 
 /** @param {string} fn @param {OnnxIntegers | { data: OnnxIntegers }} ids @param {OnnxTensor} cache @param {number} count */

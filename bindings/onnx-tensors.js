@@ -62,13 +62,16 @@ export function joinHeads(output, layout) {
 }
 
 /** [B, M, N, D] to [B, N, M, D]. @param {OnnxTensor} tensor @returns {OnnxTensor} */
-export function swapHeadsAndTokens({ data, shape: [B, M, N, D], dtype }) {
+export function swapHeadsAndTokens(tensor) {
+  const { dtype } = tensor;
+  const [B, M, N, D] = tensor.shape;
+  const data = elements(tensor);
   const result = emptyLike(data, data.length);
   for (let b = 0; b < B; ++b)
     for (let m = 0; m < M; ++m)
       for (let n = 0; n < N; ++n) {
         const from = ((b * M + m) * N + n) * D;
-        result.set(/** @type {any} */ (data.subarray(from, from + D)), ((b * N + n) * M + m) * D);
+        result.set(data.subarray(from, from + D), ((b * N + n) * M + m) * D);
       }
   return { data: result, shape: [B, N, M, D], ...(dtype && { dtype }) };
 }
@@ -86,7 +89,8 @@ export function inType({ data, shape }, like) {
 /** The values as float32. @param {OnnxTensor} tensor @returns {Float32Array} */
 export function asFloat32({ data, dtype = 'float16' }) {
   if (data instanceof Float32Array) return data;
-  return Float32Array.from(data, data instanceof Uint16Array ? (bits) => fromHalf(bits, dtype) : undefined);
+  const isBits = data instanceof Uint16Array;
+  return Float32Array.from(data, (value) => (isBits ? fromHalf(value, dtype) : value));
 }
 
 /**
@@ -99,16 +103,22 @@ export function numbersOf(given) {
   return data instanceof BigInt64Array ? Array.from(data, Number) : data;
 }
 
-/** @param {TensorData} data @param {number} count @returns {TensorData} */
+/**
+ * The elements, as the typed array that they are: whichever it is, the methods used here are those of a Float32Array.
+ * @param {OnnxTensor} tensor
+ */
+export const elements = (tensor) => /** @type {Float32Array} */ (tensor.data);
+
+/** @param {TensorData} data @param {number} count @returns {Float32Array} likewise whichever kind it is */
 export function emptyLike(data, count) {
   return new /** @type {any} */ (data).constructor(count);
 }
 
 /**
- * @template T, R
- * @param {T | Promise<T>} value
- * @param {(value: T) => R} then
- * @returns {R | Promise<R>}
+ * What comes after a call, at once or when its promise is kept.
+ * @template R
+ * @param {any} value @param {(value: any) => R} then
+ * @returns {any}
  */
 export function after(value, then) {
   return value instanceof Promise ? value.then(then) : then(value);

@@ -194,6 +194,8 @@
  *   as in Hugging Face's LLaMA. Required, because a wrong one shows in nothing but worse results
  * @property {RopePositions | null} [positions]
  * @property {number | Integers | null} [offset] the position of token 0, for all or for each item; 0 by default
+ * @property {{ cos: TensorLike<Float32Array> | AnyTensor, sin: TensorLike<Float32Array> | AnyTensor } | null} [tables] the
+ *   caller's own, [T, rotaryDim / 2] or [B, T, rotaryDim / 2], in place of positions and all that frequencies come from
  * @property {boolean | null} [inverse] turns back (the transpose: an attention factor multiplies here as well)
  * @property {AnyTensor | null} [out] of the shape and type of x; may be x
  * @property {'bhtd' | 'bthd' | null} [layout]

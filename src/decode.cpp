@@ -9,6 +9,7 @@
 // + 2] times ceil(Tk / 1024). Chunks are cut at fixed keys, so the result doesn't depend on who computes them. Source
 // of the split: Dao et al., "Flash-Decoding" (2023).
 #include <algorithm>
+#include <new>
 
 #include "convert.h"
 #include "kernels.h"
@@ -22,7 +23,7 @@ namespace attention {
 namespace {
 
 constexpr int32_t kChunkKeys = 1024;
-constexpr int32_t kDecodeKeys = 32;   // of a tile: keys and values of 128 channels together fill a 32 KB cache
+constexpr int32_t kDecodeKeys = 8;    // of a tile: the values that were walked are still near when they are summed
 constexpr int32_t kBlock = 4;         // rows of a block: one vector of logits
 constexpr int32_t kAccumulators = 8;  // of a tile, as many as the registers hold beside its operands
 
@@ -60,9 +61,9 @@ v128_t score_key(const float* queries, ptrdiff_t row, const float* key, int32_t 
   return sum_each(sums[0][0], sums[1 % N][0], sums[2 % N][0], sums[3 % N][0]);
 }
 
-/// A straight walk through rows that are needed soon: one read a cache line. The machine fetches ahead of straight
-/// walks only, and the sums over values jump about in their tile. So while keys are scored their values are walked, and
-/// while values are summed the next keys are: memory is busy all the time.
+/// A straight walk through rows that are needed soon: one read a cache line. Machines fetch ahead of straight walks,
+/// and the sums over values jump about in their tile: so the values are walked while their keys are scored. (Walking
+/// the next keys while values are summed was tried as well; it took twice the time.)
 class Walk {
  public:
   Walk(FloatRows rows, int32_t count, int32_t width) : rows_(rows), count_(count), width_(width) {}
@@ -116,16 +117,13 @@ ATTENTION_NOINLINE void add_channels(const float* weights, FloatRows values, int
 }
 
 template <int32_t N>
-void add_values(const float* weights, FloatRows values, int32_t count, int32_t channels, v128_t scale, Walk next_keys,
-                float* sums) {
+void add_values(const float* weights, FloatRows values, int32_t count, int32_t channels, v128_t scale, float* sums) {
   constexpr int32_t kVectors = kAccumulators / N;
   const ptrdiff_t row = padded(channels);
   float scales[kBlock];
   wasm_v128_store(scales, scale);
   int32_t c = 0;
-  const int32_t rows_a_pass = (kDecodeKeys * 4 * kVectors + channels - 1) / channels;
   for (; c + 4 * kVectors <= channels; c += 4 * kVectors) {
-    next_keys.step(rows_a_pass);
     add_channels<N, kVectors>(weights, values, count, c, scales, sums, row);
   }
   for (; c + 4 <= channels; c += 4) add_channels<N, 1>(weights, values, count, c, scales, sums, row);
@@ -174,12 +172,14 @@ struct Job {
 
 /// Working memory of one chunk.
 struct Workspace {
+  RowGroup<1>* groups;  // one a block
   float *queries, *logits, *bias, *key_tile, *value_tile;
 };
 
 size_t lay_out(const Attention& call, int32_t rows, void* base, Workspace& space) {
   Scratch scratch(base);
   const size_t blocks = (rows + kBlock - 1) / kBlock;
+  space.groups = scratch.array<RowGroup<1>>(blocks);
   space.queries = scratch.floats(blocks * kBlock * padded(call.D));
   space.logits = scratch.floats(kBlock * kDecodeKeys);
   space.bias = scratch.floats(kBlock * kDecodeKeys);
@@ -228,6 +228,7 @@ class Chunk {
   float* values(int32_t r) const { return part_.values + static_cast<ptrdiff_t>(r) * padded(call_.Dv); }
 
   void start_block(int32_t r) {
+    new (&space_.groups[r / kBlock]) RowGroup<1>(row_group(r));
     for (int32_t lane = 0; lane < block_rows(r); ++lane) {
       const int32_t row = r + lane, h = kv_head_ * (call_.H / call_.Hkv) + row / call_.Tq, i = row % call_.Tq;
       float* to = queries(row);
@@ -266,7 +267,7 @@ class Chunk {
   }
 
   void push_block(int32_t r, int32_t key, int32_t count) {
-    RowGroup<1> rows = row_group(r);
+    RowGroup<1>& rows = space_.groups[r / kBlock];
     const int32_t begin = std::max(key, rows.range().first), end = std::min(key + count, rows.range().end);
     if (begin >= end) return;
     const Coverage coverage = rows.cover(begin, end - begin, space_.bias);
@@ -305,10 +306,7 @@ class Chunk {
     if (coverage == Coverage::kSome && !all_finite(seen_values.data, v.stride, seen, call_.Dv)) {
       add_visible_values(rows, begin, seen, valid, space_.logits, seen_values, call_.Dv, state.scale[0], values(r));
     } else {
-      const bool walk = r == 0 && call_.k_type == Type::kFloat32;
-      const Walk next_keys({k.data + count * k.stride, k.stride}, walk ? std::min(kDecodeKeys, end_ - key - count) : 0,
-                           call_.D);
-      add_values<N>(space_.logits, seen_values, seen, call_.Dv, state.scale[0], next_keys, values(r));
+      add_values<N>(space_.logits, seen_values, seen, call_.Dv, state.scale[0], values(r));
     }
   }
 

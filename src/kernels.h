@@ -16,11 +16,13 @@ constexpr size_t kAlignment = 16;
 class Scratch {
  public:
   explicit Scratch(void* base) : base_(static_cast<char*>(base)) {}
-  float* floats(size_t count) {
-    float* array = base_ ? reinterpret_cast<float*>(base_ + used_) : nullptr;
-    used_ += (count * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
-    return array;
+  template <typename T>
+  T* array(size_t count) {
+    T* const first = base_ ? reinterpret_cast<T*>(base_ + used_) : nullptr;
+    used_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+    return first;
   }
+  float* floats(size_t count) { return array<float>(count); }
   size_t used() const { return used_; }
 
  private:

@@ -80,7 +80,8 @@ ATTENTION_NOINLINE void add_values(const Group& group, const float* values, ptrd
 }
 
 /// The same where a value that some row must not see is infinite or NaN: 0 * NaN would leak it.
-ATTENTION_NOINLINE void add_visible_values(const Group& group, const float* values, ptrdiff_t stride, int32_t channels) {
+ATTENTION_NOINLINE void add_visible_values(const Group& group, const float* values, ptrdiff_t stride,
+                                           int32_t channels) {
   for (int32_t half = 0; half < kLanes; half += 4) {
     const v128_t scale = group.state.scale[half / 4];
     for (int32_t c = 0; c < channels; ++c) {

@@ -65,7 +65,8 @@ inline Tile product_any(const float* a, const float* b0, const float* b1, const 
 
 /// out[u][8] = scores of eight rows, in lanes at `rows` [count][8], with `columns` rows of b, `stride` apart. `out` has
 /// room for a multiple of four columns.
-ATTENTION_NOINLINE inline void scores(const float* rows, const float* b, ptrdiff_t stride, int32_t columns, int32_t count, float* out) {
+ATTENTION_NOINLINE inline void scores(const float* rows, const float* b, ptrdiff_t stride, int32_t columns,
+                                      int32_t count, float* out) {
   int32_t u = 0;
   if (stride == 64) {
     for (; u + 4 <= columns; u += 4) product_fixed<64>(rows, b + u * stride, count).store(out + kLanes * u);
@@ -82,7 +83,8 @@ ATTENTION_NOINLINE inline void scores(const float* rows, const float* b, ptrdiff
 
 /// Eight rows from row-major memory into lanes, times a factor: lanes[c][i] = factor * r[i][c]. Two of them may be the
 /// same, which is how a group of fewer than eight is padded.
-ATTENTION_NOINLINE inline void rows_to_lanes(const float* const r[kLanes], int32_t channels, float factor, float* lanes) {
+ATTENTION_NOINLINE inline void rows_to_lanes(const float* const r[kLanes], int32_t channels, float factor,
+                                             float* lanes) {
   const v128_t scale = wasm_f32x4_splat(factor);
   int32_t c = 0;
   for (; c + 4 <= channels; c += 4) {
@@ -102,8 +104,8 @@ ATTENTION_NOINLINE inline void rows_to_lanes(const float* const r[kLanes], int32
 }
 
 /// The way back: rows[i][c] = lanes[c][i] * factors[i], for the first `valid` rows.
-ATTENTION_NOINLINE inline void lanes_to_rows(const float* lanes, v128_t factor_low, v128_t factor_high, int32_t valid, int32_t channels,
-                          float* rows, ptrdiff_t stride) {
+ATTENTION_NOINLINE inline void lanes_to_rows(const float* lanes, v128_t factor_low, v128_t factor_high, int32_t valid,
+                                             int32_t channels, float* rows, ptrdiff_t stride) {
   for (int32_t half = 0; half < kLanes && half < valid; half += 4) {
     const v128_t factor = half ? factor_high : factor_low;
     for (int32_t c = 0; c < channels; c += 4) {

@@ -9,6 +9,12 @@ import { assertClose, slice } from './support/tensors.js';
 const kMiB = 2 ** 20;
 const [T, D] = [32768, 64];
 
+/** The call made nothing grow and left nothing behind; the allocator may round a block it gives again by some bytes. */
+function assertNoGrowth(attention, before) {
+  assert.equal(attention.memory.total, before.total);
+  assert.ok(attention.memory.allocated <= before.allocated + 64, `${attention.memory.allocated} > ${before.allocated}`);
+}
+
 /** Chosen rows of a long call against the oracle, which is given only the keys that they see. */
 function assertRows(output, q, k, v, rows, options) {
   for (const row of rows) {
@@ -24,15 +30,14 @@ function longTensors() {
   return [g.tensor([1, 1, T, D]), g.tensor([1, 1, T, D]), g.tensor([1, 1, T, D])];
 }
 
-/** Fills the module's memory up to `bytes`, so that a call which needs more has to make it grow. */
+/** Fills the module's memory up to `bytes` or a little less, so that a call which needs more has to make it grow. */
 function leaveFree(attention, bytes) {
-  attention.tensor(null, [bytes / 4]).dispose();
-  const { total, allocated } = attention.memory;
-  const filler = attention.tensor(null, [Math.max(0, Math.floor((total - allocated - bytes) / 4))]);
-  const after = attention.memory;
-  assert.equal(after.total, total, 'the filler itself made the memory grow');
-  assert.ok(after.total - after.allocated <= bytes);
-  return filler;
+  const free = () => attention.memory.total - attention.memory.allocated;
+  if (free() < bytes) attention.tensor(null, [free() / 4]); // makes it grow, by more than was asked for
+  const { total } = attention.memory;
+  attention.tensor(null, [Math.floor((free() - bytes) / 4)]);
+  assert.equal(attention.memory.total, total, 'the filler itself made the memory grow');
+  assert.ok(free() <= bytes);
 }
 
 for (const build of builds()) {
@@ -48,7 +53,7 @@ for (const build of builds()) {
       const causal = attention.info.simd === 'scalar' ? [] : [{ isCausal: true }];
       for (const options of [{ windowSize: [128, 0], queryOffset: 0 }, ...causal]) {
         attention.scaledDotProductAttention(...resident, { ...options, out });
-        assert.deepEqual({ ...attention.memory }, { ...before });
+        assertNoGrowth(attention, before);
         assertRows({ data: out.data.slice(), shape: q.shape }, q, k, v, [0, 1, 129, 20000, T - 1], options);
       }
       attention.dispose();
@@ -64,7 +69,7 @@ for (const build of builds()) {
       const before = attention.memory;
       const options = { windowSize: [64, 0], queryOffset: 0, needWeights: { rows }, out };
       const { weights } = attention.scaledDotProductAttention(...resident, options);
-      assert.deepEqual({ ...attention.memory }, { ...before });
+      assertNoGrowth(attention, before);
       assert.deepEqual([...weights.shape], [1, 1, 3, T]);
       for (const [n, row] of rows.entries()) {
         const seen = weights.data.subarray(n * T, (n + 1) * T);
@@ -87,7 +92,7 @@ for (const build of builds()) {
         assert.ok(bytes >= T * T * 4 && bytes < T * T * 4 + 64 * kMiB, error.message);
         return true;
       });
-      assert.equal(attention.memory.allocated, used);
+      assert.ok(attention.memory.allocated <= used + 64);
       assertClose(attention.scaledDotProductAttention(small, small, small).output, oracle(small, small, small).output);
       attention.dispose();
     });

@@ -243,7 +243,7 @@ function weightCases() {
     for (const needWeights of [
       'mean',
       { heads: [4, 1] },
-      { rows: [last, 0] },
+      { rows: [...new Set([last, 0])] },
       { heads: [5], rows: [last] },
       { rows: [] },
       {},
