@@ -22,15 +22,18 @@ function(add_build name)
     -sABORTING_MALLOC=0               # a failed allocation is an AttentionError, not an abort
     -sMALLOC=emmalloc                 # few, large blocks: the small allocator is enough
     -sINCOMING_MODULE_JS_API=wasmBinary,locateFile,print,printErr,instantiateWasm
-    -sEXPORTED_RUNTIME_METHODS=wasmMemory
     -sASSERTIONS=0)
   if(build_THREADS)
     target_sources(${name} PRIVATE src/parallel.cpp)
     target_compile_options(${name} PRIVATE -pthread)
     target_link_options(${name} PRIVATE -pthread
+      "-sPTHREAD_POOL_SIZE=Module.threads-1"  # so many workers are up when the factory resolves; load() says how many
+      -sDEFAULT_PTHREAD_STACK_SIZE=256KB      # the kernels run on any thread
+      -sEXPORTED_RUNTIME_METHODS=wasmMemory,PThread  # to end the workers in dispose()
       -Wno-pthreads-mem-growth)       # its slow case is JavaScript that touches the heap, which ours does in bulk only
   else()
     target_sources(${name} PRIVATE src/serial.cpp)
+    target_link_options(${name} PRIVATE -sEXPORTED_RUNTIME_METHODS=wasmMemory)
   endif()
   set_target_properties(${name} PROPERTIES
     OUTPUT_NAME attention.${name} SUFFIX .js RUNTIME_OUTPUT_DIRECTORY ${CMAKE_SOURCE_DIR}/dist)

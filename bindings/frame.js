@@ -11,6 +11,12 @@ export const pointerOf = (storage) => /** @type {Storage & { pointer: number }} 
 /** @param {number} bytes */
 const align = (bytes) => Math.ceil(bytes / 16) * 16;
 
+/** The elements of plain data that belong to the call. @param {Operand} operand @returns {any} */
+export function partOf({ data, start, count }) {
+  const all = /** @type {any} */ (data);
+  return start === 0 && count === all.length ? all : all.subarray(start, start + count);
+}
+
 /**
  * One call's working block. Places are reserved first, by the name of the struct's pointer that shall hold them; then
  * one allocation serves them all, and nothing of it stays.
@@ -71,13 +77,8 @@ export class Frame {
 
   /** An operand in its own type: a resident one where it stands, any other copied in. @param {string} name @param {Operand} operand */
   operand(name, operand) {
-    const { storage, data, start, count, dtype } = operand;
-    if (storage) {
-      this.#fields[name] = pointerOf(storage) + start * bytesOf(dtype);
-    } else {
-      const all = /** @type {any} */ (data);
-      this.input(name, start === 0 && count === all.length ? all : all.subarray(start, start + count));
-    }
+    if (operand.storage) this.#fields[name] = pointerOf(operand.storage) + operand.start * bytesOf(operand.dtype);
+    else this.input(name, partOf(operand));
   }
 
   /** Operands as float32, one after the other from the pointer `name` on. @param {string} name @param {Operand[]} operands */
@@ -88,15 +89,17 @@ export class Frame {
     }
     this.place(name, operands.reduce((sum, { count }) => sum + count, 0) * 4);
     let offset = this.#fields[name];
-    for (const { storage, data, dtype, count } of operands) {
+    for (const operand of operands) {
+      const { storage, dtype, start, count } = operand;
       const type = typeNumber(dtype);
       if (storage) {
-        this.#conversions.push({ from: pointerOf(storage), isResident: true, type, offset, count });
+        const from = pointerOf(storage) + start * bytesOf(dtype);
+        this.#conversions.push({ from, isResident: true, type, offset, count });
       } else if (dtype === 'float32') {
-        this.#fill(offset, /** @type {any} */ (data));
+        this.#fill(offset, partOf(operand));
       } else {
         const from = this.#reserve(count * 2);
-        this.#fill(from, /** @type {any} */ (data));
+        this.#fill(from, partOf(operand));
         this.#conversions.push({ from, isResident: false, type, offset, count });
       }
       offset += count * 4;

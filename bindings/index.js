@@ -5,6 +5,7 @@ import { describeAttention, describeVarlen } from './check-attention.js';
 import { describeLinear, describeMerge, describeParameters } from './check-linear.js';
 import { describeRope, describeTables, rotate } from './check-rope.js';
 import { AttentionError, errorCodes, refuse } from './errors.js';
+import { MultiHeadAttention } from './multi-head-attention.js';
 import { ropeFrequencies } from './rope-frequencies.js';
 import { RopeTables } from './rope-tables.js';
 import { PackedLinear, Tensor } from './tensor.js';
@@ -12,10 +13,9 @@ import { version } from './version.js';
 import { kMostThreads, loadWasm } from './wasm.js';
 import { WasmBackend } from './wasm-backend.js';
 
-export { AttentionError, errorCodes, PackedLinear, ropeFrequencies, Tensor };
+export { AttentionError, errorCodes, MultiHeadAttention, PackedLinear, ropeFrequencies, Tensor };
 
-/** @import { AttentionOptions, AttentionResult, Float32Result, Info, LoadOptions, MemoryUsage, MergeOptions, Result, RopeOptions, RopeTableOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
-/** @import { Dtype } from './types.js' */
+/** @import { AttentionOptions, AttentionResult, Dtype, Float32Result, Info, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, Result, RopeOptions, RopeTableOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
 
 /**
  * Loads the package: picks the best build that the engine can run. Nothing is fetched before this call.
@@ -248,6 +248,21 @@ export class Attention {
   packLinear(weight, bias) {
     const context = this.#context('packLinear');
     return this.#backend.packLinear(context.fn, describeParameters(context, weight, bias));
+  }
+
+  /**
+   * A multi-head attention layer as a transformer has it; its parameters come by loadStateDict().
+   *
+   * @example
+   * const mha = attention.multiHeadAttention({ dModel: 768, numHeads: 12, isCausal: true });
+   * mha.loadStateDict({ 'q_proj.weight': { data, shape: [768, 768] }, … });
+   * const { output } = mha.forward({ data: x, shape: [1, 512, 768] });
+   * @param {MultiHeadAttentionOptions} options
+   * @returns {MultiHeadAttention}
+   * @throws {AttentionError} INVALID_OPTION, INVALID_SHAPE, INVALID_DTYPE, DISPOSED
+   */
+  multiHeadAttention(options) {
+    return new MultiHeadAttention(this.#context('multiHeadAttention'), this.#tables, options);
   }
 
   /** Lets go of the whole memory; tensors and weights in it can't be used any more. Twice is harmless. */

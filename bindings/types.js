@@ -7,7 +7,16 @@
 
 /**
  * A Float16Array, described by its form so that these types don't need an engine or a compiler that has it.
- * @typedef {ArrayBufferView & { readonly [Symbol.toStringTag]: 'Float16Array', readonly BYTES_PER_ELEMENT: number, readonly length: number, [index: number]: number, slice(): any }} Float16Data
+ * @typedef {ArrayBufferView & {
+ *   readonly [Symbol.toStringTag]: 'Float16Array',
+ *   readonly BYTES_PER_ELEMENT: number,
+ *   readonly length: number,
+ *   [index: number]: number,
+ *   slice(start?: number, end?: number): any,
+ *   subarray(start?: number, end?: number): any,
+ *   set(values: ArrayLike<number>, offset?: number): void,
+ *   fill(value: number, start?: number, end?: number): any,
+ * }} Float16Data
  */
 
 /** What tensors hold: float32 values, float16 values, or the bits of float16 or bfloat16. @typedef {Float32Array | Uint16Array | Float16Data} TensorData */
@@ -204,5 +213,46 @@
 /** @typedef {RotationOptions & RopeCallOptions} RopeOptions */
 
 /** @typedef {RotationOptions & { positions?: RopePositions | null, offset?: number | Integers | null, length?: number | null }} RopeTableOptions */
+
+/**
+ * Sizes and options of a multi-head attention layer.
+ * @typedef {object} MultiHeadAttentionOptions
+ * @property {number} dModel width of x and of the output
+ * @property {number} numHeads
+ * @property {number | null} [numKvHeads] divides numHeads; numHeads by default
+ * @property {number | null} [headDim] dModel / numHeads by default, which must then be whole
+ * @property {number | null} [kDim] width of what keys are made from; dModel by default
+ * @property {number | null} [vDim] width of what values are made from; dModel by default
+ * @property {boolean | null} [bias] whether the four projections have one; false by default
+ * @property {boolean | 'top-left' | 'bottom-right' | null} [isCausal]
+ * @property {LayerRope | null} [rope] rotates queries and keys; for self-attention only
+ * @property {number | null} [scale] 1/√headDim by default
+ * @property {number | null} [softcap]
+ * @property {readonly [number, number] | null} [windowSize]
+ * @property {boolean | Float32Array | null} [alibiSlopes]
+ * @property {Float32Array | null} [sinks] (numHeads)
+ */
+
+/**
+ * @typedef {object} LayerRope
+ * @property {'interleaved' | 'half'} style
+ * @property {number | null} [base]
+ * @property {number | null} [rotaryDim]
+ * @property {RopeScaling | null} [scaling]
+ * @property {number | null} [maxPositionEmbeddings]
+ * @property {Integers | null} [mropeSection]
+ * @property {boolean | null} [mropeInterleaved]
+ */
+
+/**
+ * @typedef {object} ForwardOptions
+ * @property {TensorLike | AnyTensor | { key: TensorLike | AnyTensor, value: TensorLike | AnyTensor } | null} [context]
+ *   what keys and values are made from, [B, Tk, kDim], or one tensor for each; x by default
+ * @property {Mask | null} [attnMask] true = attend
+ * @property {Integers | null} [keyLengths] (B)
+ * @property {RopePositions | null} [positions] of the tokens of x; 0, 1, 2, … by default
+ * @property {NeedWeights | null} [needWeights]
+ * @property {AnyTensor | null} [out]
+ */
 
 export {};

@@ -1,13 +1,14 @@
 // Runs checked descriptions on a wasm module. Calls are synchronous and leave nothing allocated.
-import { Frame } from './frame.js';
+import { Frame, partOf, pointerOf } from './frame.js';
 import { bytesOf, Memory, typeNumber } from './memory.js';
 import { PackedLinear, Tensor } from './tensor.js';
 
 /** @import { AttentionCall } from './check-attention.js' */
+/** @import { Operand } from './check.js' */
 /** @import { LinearCall, MergeCall, Parameters } from './check-linear.js' */
 /** @import { RopeCall } from './check-rope.js' */
 /** @import { Storage } from './tensor.js' */
-/** @import { Dtype, Float32Result, Result, TensorData } from './types.js' */
+/** @import { Dtype, Float32Result, Result, TensorData, TensorLike } from './types.js' */
 /** @import { WasmModule } from './wasm.js' */
 
 export class WasmBackend {
@@ -34,6 +35,15 @@ export class WasmBackend {
     if (data) memory.copyIn(pointer, data, bytes, from);
     else if (data === null) memory.heap.u8.fill(0, pointer, pointer + bytes);
     return new Tensor(storage, of, () => memory.view(pointer, of.dtype, of.count, of.isFloat16Array));
+  }
+
+  /** A copy of an operand. @param {string} fn @param {Operand} operand @returns {TensorLike} */
+  read(fn, operand) {
+    const { storage, dtype, start, count, shape, isFloat16Array } = operand;
+    const data = storage
+      ? this.memory.copyOut(fn, pointerOf(storage) + start * bytesOf(dtype), dtype, count, isFloat16Array)
+      : partOf(operand).slice();
+    return { data, shape: [...shape], dtype };
   }
 
   /** @param {string} fn @param {number} bytes @returns {Storage & { pointer: number }} */
