@@ -100,6 +100,6 @@ test('another seed draws other weights, and its number is shown and kept in the 
     assert.notDeepEqual(after.weights, before.weights);
     assertMatchesOracle(after);
     assert.equal(await page.locator('#seed').textContent(), '2');
-    assert.match(page.url(), /#seed=2$/);
+    await page.waitForURL(/#seed=2$/);
   });
 });
