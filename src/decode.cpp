@@ -136,22 +136,32 @@ void add_values(const float* weights, FloatRows values, int32_t count, int32_t c
   }
 }
 
-/// The same where a value that some row must not see is infinite or NaN: 0 * NaN would leak it.
+/// The same where a value that some row must not see is infinite or NaN: 0 * NaN would leak it. Sums in the same order,
+/// with the same operations: what is hidden changes no bit.
 ATTENTION_NOINLINE void add_visible_values(const RowGroup<1>& rows, int32_t key, int32_t count, int32_t valid,
                                            const float* weights, FloatRows values, int32_t channels, v128_t scale,
                                            float* sums) {
-  float scales[kBlock], visible[kBlock];
+  float scales[kBlock], visible[kDecodeKeys][kBlock];
   wasm_v128_store(scales, scale);
-  for (int32_t n = 0; n < valid; ++n) {
-    float* row = sums + static_cast<ptrdiff_t>(n) * padded(channels);
-    for (int32_t c = 0; c < channels; ++c) row[c] *= scales[n];
-  }
   for (int32_t j = 0; j < count; ++j) {
-    wasm_v128_store(visible, wasm_v128_and(rows.lanes(key, j, 0), wasm_f32x4_const_splat(1)));
-    for (int32_t n = 0; n < valid; ++n) {
-      if (visible[n] == 0) continue;
-      float* row = sums + static_cast<ptrdiff_t>(n) * padded(channels);
-      for (int32_t c = 0; c < channels; ++c) row[c] += weights[kBlock * j + n] * values.data[j * values.stride + c];
+    wasm_v128_store(visible[j], wasm_v128_and(rows.lanes(key, j, 0), wasm_f32x4_const_splat(1)));
+  }
+  for (int32_t n = 0; n < valid; ++n, sums += padded(channels)) {
+    int32_t c = 0;
+    for (; c + 4 <= channels; c += 4) {
+      v128_t sum = wasm_f32x4_const_splat(0);
+      for (int32_t j = 0; j < count; ++j) {
+        if (visible[j][n] == 0) continue;
+        sum = madd(load_splat(weights + kBlock * j + n), wasm_v128_load(values.data + j * values.stride + c), sum);
+      }
+      wasm_v128_store(sums + c, madd(wasm_v128_load(sums + c), wasm_f32x4_splat(scales[n]), sum));
+    }
+    for (; c < channels; ++c) {
+      float sum = 0;
+      for (int32_t j = 0; j < count; ++j) {
+        if (visible[j][n] != 0) sum += weights[kBlock * j + n] * values.data[j * values.stride + c];
+      }
+      sums[c] = sums[c] * scales[n] + sum;
     }
   }
 }
