@@ -22,6 +22,8 @@ function(add_build name)
     -sABORTING_MALLOC=0               # a failed allocation is an AttentionError, not an abort
     -sMALLOC=emmalloc                 # few, large blocks: the small allocator is enough
     -sINCOMING_MODULE_JS_API=wasmBinary,locateFile,print,printErr,instantiateWasm
+    # Binaryen folds every function with one caller into it; the engines then lose the inner loops' registers.
+    -sBINARYEN_EXTRA_PASSES=--one-caller-inline-max-function-size=1
     -sASSERTIONS=0)
   if(build_THREADS)
     target_sources(${name} PRIVATE src/parallel.cpp)

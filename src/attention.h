@@ -151,6 +151,36 @@ void linear(const Linear& call);
 size_t packed_linear_size(int32_t N, int32_t K);
 void pack_linear(const float* weight, int32_t N, int32_t K, float* packed);
 
+/// Normalisations of rows: x, out [rows, width], one after the other. `out` may be `x`.
+///   kRms:     x / sqrt(mean x^2 + epsilon) * weight             (Zhang and Sennrich, 2019)
+///   kLayer:   (x - mean) / sqrt(variance + epsilon) * weight + bias, the variance over width  (Ba et al., 2016)
+///   kSoftmax: e^(x - max) / sum                                  weight, bias and epsilon are not looked at
+enum class NormKind : int32_t { kRms = 0, kLayer = 1, kSoftmax = 2 };
+struct Norm {
+  int32_t rows, width;
+  NormKind kind;
+  float epsilon;
+  const float* x;
+  const float* weight;  // (width) or null: ones
+  const float* bias;    // (width) or null: zeros
+  float* out;
+};
+void norm(const Norm& call);
+
+/// out[i] = f(x[i]), times gate[i] where there is one. `out` may be `x` or `gate`.
+///   kSilu:     x / (1 + e^-x)
+///   kGelu:     x / 2 (1 + erf(x / sqrt 2))
+///   kGeluTanh: x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))      (Hendrycks and Gimpel, 2016)
+enum class ActivationKind : int32_t { kSilu = 0, kGelu = 1, kGeluTanh = 2 };
+struct Activation {
+  int32_t count;
+  ActivationKind kind;
+  const float* x;
+  const float* gate;  // (count) or null
+  float* out;
+};
+void activation(const Activation& call);
+
 /// count values from one floating-point type to another; to a narrower one with rounding to nearest even.
 void convert(const void* from, Type from_type, void* to, Type to_type, size_t count);
 
@@ -168,6 +198,8 @@ void linear(const Linear& call);
 size_t packed_linear_size(int32_t N, int32_t K);
 void pack_linear(const float* weight, int32_t N, int32_t K, float* packed);
 void convert(const void* from, Type from_type, void* to, Type to_type, size_t count);
+void norm(const Norm& call);
+void activation(const Activation& call);
 }  // namespace plain
 
 }  // namespace attention

@@ -222,4 +222,47 @@ void convert(const void* from, Type from_type, void* to, Type to_type, size_t co
   }
 }
 
+namespace {
+
+void norm_row(const Norm& call, const float* x, float* out) {
+  float mean = 0, square = 0, total = 0, max = -kInfinity;
+  for (int32_t c = 0; c < call.width; ++c) mean += x[c], max = std::max(max, x[c]);
+  mean = call.kind == NormKind::kLayer ? mean / static_cast<float>(call.width) : 0;
+  for (int32_t c = 0; c < call.width; ++c) square += (x[c] - mean) * (x[c] - mean);
+  const float factor = 1 / std::sqrt(square / static_cast<float>(call.width) + call.epsilon);
+  if (call.kind == NormKind::kSoftmax) {
+    if (max == -kInfinity) max = 0;  // a row of -inf is empty
+    for (int32_t c = 0; c < call.width; ++c) total += std::exp(x[c] - max);
+  }
+  for (int32_t c = 0; c < call.width; ++c) {
+    if (call.kind == NormKind::kSoftmax) {
+      out[c] = total == 0 ? 0 : std::exp(x[c] - max) / total;
+    } else {
+      out[c] = (x[c] - mean) * factor * (call.weight ? call.weight[c] : 1) + (call.bias ? call.bias[c] : 0);
+    }
+  }
+}
+
+float activate(ActivationKind kind, float x) {
+  if (kind == ActivationKind::kSilu) return x / (1 + std::exp(-x));
+  if (kind == ActivationKind::kGelu) return x / 2 * (1 + std::erf(x * 0.70710678f));
+  return x / 2 * (1 + std::tanh(0.79788456f * (x + 0.044715f * x * x * x)));
+}
+
+}  // namespace
+
+void norm(const Norm& call) {
+  for (int32_t row = 0; row < call.rows; ++row) {
+    const ptrdiff_t first = static_cast<ptrdiff_t>(row) * call.width;
+    norm_row(call, call.x + first, call.out + first);
+  }
+}
+
+void activation(const Activation& call) {
+  for (int32_t i = 0; i < call.count; ++i) {
+    const float gate = call.gate ? call.gate[i] : 1;
+    call.out[i] = activate(call.kind, call.x[i]) * gate;
+  }
+}
+
 }  // namespace attention::plain
