@@ -254,7 +254,7 @@ size_t lay_out_parts(const Attention& call, Job& job, void* base) {
   Scratch scratch(base);
   const size_t rows = static_cast<size_t>(call.B) * call.Hkv * job.chunks * job.rows;
   job.part = {scratch.floats(rows), scratch.floats(rows), scratch.floats(rows * padded(call.Dv))};
-  job.workers = static_cast<char*>(base) + scratch.used();
+  job.workers = scratch.rest();
   return scratch.used();
 }
 
