@@ -25,8 +25,8 @@ inline Numbers load_numbers(Type type, const uint8_t* block) {
   const uint8_t* numbers = block_numbers(type, block);
   const v128_t first = wasm_v128_load(numbers);
   if (type != Type::kQ4_0) return {first, wasm_v128_load(numbers + 16)};
-  const v128_t zero = wasm_i8x16_const_splat(8);
-  return {wasm_i8x16_sub(wasm_v128_and(first, wasm_i8x16_const_splat(15)), zero),
+  const v128_t zero = wasm_i8x16_splat(8);
+  return {wasm_i8x16_sub(wasm_v128_and(first, wasm_i8x16_splat(15)), zero),
           wasm_i8x16_sub(wasm_u8x16_shr(first, 4), zero)};
 }
 
