@@ -13,6 +13,7 @@ import { version } from './version.js';
 import { kMostThreads, loadWasm } from './wasm.js';
 import { WasmBackend } from './wasm-backend.js';
 
+export * from './types.js'; // types only
 export { AttentionError, errorCodes, MultiHeadAttention, PackedLinear, ropeFrequencies, Tensor };
 
 /** @import { AttentionOptions, AttentionResult, Dtype, Float32Result, Info, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, Result, RopeOptions, RopeTableOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
