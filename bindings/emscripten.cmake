@@ -22,6 +22,8 @@ function(add_build name)
     -sABORTING_MALLOC=0               # a failed allocation is an AttentionError, not an abort
     -sMALLOC=dlmalloc                 # emmalloc adds address and size unchecked: near 4 GiB it gives out memory twice
     -sINCOMING_MODULE_JS_API=wasmBinary,locateFile,print,printErr,instantiateWasm
+    # Binaryen folds every function with one caller into it; the engines then lose the inner loops' registers.
+    -sBINARYEN_EXTRA_PASSES=--one-caller-inline-max-function-size=1
     -sASSERTIONS=0)
   if(build_THREADS)
     target_sources(${name} PRIVATE src/parallel.cpp)
