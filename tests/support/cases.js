@@ -7,6 +7,7 @@ export const kHeadSizes = [
   ...[1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 33, 63, 64, 65, 72, 80, 88, 96, 100, 127, 128, 129],
   ...[192, 256, 257, 320, 512],
 ];
+
 function sizeCases() {
   const cases = [];
   for (const Tk of kLaneAndTileEdges) cases.push(attentionCase(`Tk = ${Tk}`, { Tk, D: 12, Dv: 10 }));
