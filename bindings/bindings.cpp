@@ -148,12 +148,7 @@ EMSCRIPTEN_BINDINGS(attention) {
   function("_layouts", +[] { return reinterpret_cast<uintptr_t>(kLayouts); });
   function("_allocate", +[](size_t bytes) { return reinterpret_cast<uintptr_t>(memalign(16, bytes)); });
   function("_release", +[](uintptr_t pointer) { std::free(to<void>(pointer)); });
-  // emmalloc counts the headers of free blocks (8 bytes each) as used; without them the figure is what calls hold.
-  function(
-      "_usedBytes", +[] {
-        const auto info = mallinfo();
-        return size_t(info.uordblks - 8 * (info.ordblks + info.smblks));
-      });
+  function("_usedBytes", +[] { return size_t(mallinfo().uordblks); });
   function("_attentionScratch", &call<attention_scratch, Attention>);
   function("_attention", &call<attention, Attention>);
   function("_append", &call<append, Append>);

@@ -1,8 +1,9 @@
 // What holds for attention whatever the numbers are.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { attentionCase } from './support/attention-case.js';
 import { builds, loadBuild } from './support/builds.js';
-import { attentionCase, attentionCases } from './support/cases.js';
+import { attentionCases } from './support/cases.js';
 import { random, seedOf } from './support/random.js';
 import { assertClose, assertSameBits, edit, slice, transpose } from './support/tensors.js';
 

@@ -43,7 +43,7 @@ const optionSet = fc.record({
       density: fc.constantFrom(0.1, 0.5, 0.95),
     }),
   ),
-  scale: optional(fc.constantFrom(0, 1, -0.25)),
+  scale: optional(fc.constantFrom(0, 0.3, -0.25)),
   softcap: optional(fc.constantFrom(0.5, 2, 30)),
   alibi: optional(fc.constantFrom('published', 'own')),
   sinks: fc.boolean(),
