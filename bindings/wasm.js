@@ -7,7 +7,7 @@ import { AttentionError, refuse } from './errors.js';
 /**
  * A module of dist/: the names of bindings.cpp and the memory.
  * @typedef {object} WasmModule
- * @property {WebAssembly.Memory} wasmMemory
+ * @property {{ readonly buffer: ArrayBufferLike }} wasmMemory
  * @property {() => number} _layouts
  * @property {(bytes: number) => number} _allocate
  * @property {(pointer: number) => void} _release
