@@ -63,6 +63,14 @@ const Field kAttention[] = {F(B),
                             F(offset),
                             F(left),
                             F(right),
+                            F(prefix),
+                            F(ring_first),
+                            F(ring_size),
+                            F(ring_start),
+                            F(k_scale),
+                            F(v_scale),
+                            F(scale_batch),
+                            F(scale_head),
                             F(scale),
                             F(softcap),
                             F(mask_kind),
@@ -86,6 +94,18 @@ const Field kAttention[] = {F(B),
                             F(scratch),
                             {}};
 #undef F
+#define F(field) FIELD(Append, field)
+const Field kAppend[] = {
+    F(B),     F(H),           F(T),          F(width),      F(from_type),  F(to_type),   F(from),
+    F(to),    F(from_batch),  F(from_head),  F(from_token), F(to_batch),   F(to_head),   F(to_token),
+    F(scale), F(scale_batch), F(scale_head), F(first),      F(ring_first), F(ring_size), {}};
+#undef F
+#define F(field) FIELD(Norm, field)
+const Field kNorm[] = {F(rows), F(width), F(kind), F(epsilon), F(x), F(weight), F(bias), F(out), {}};
+#undef F
+#define F(field) FIELD(Activation, field)
+const Field kActivation[] = {F(count), F(kind), F(x), F(gate), F(out), {}};
+#undef F
 #define F(field) FIELD(Merge, field)
 const Field kMerge[] = {F(parts), F(B), F(H), F(Tq), F(Dv), F(outs), F(lses), F(sinks), F(out), F(lse), {}};
 #undef F
@@ -106,9 +126,12 @@ constexpr Layout layout(const char* name, const Field (&fields)[count]) {
   return {name, sizeof(Struct), fields};
 }
 const Layout kLayouts[] = {layout<Attention>("Attention", kAttention),
+                           layout<Append>("Append", kAppend),
                            layout<Merge>("Merge", kMerge),
                            layout<Rope>("Rope", kRope),
                            layout<Linear>("Linear", kLinear),
+                           layout<Norm>("Norm", kNorm),
+                           layout<Activation>("Activation", kActivation),
                            {}};
 
 template <auto function, typename Call>
@@ -125,15 +148,14 @@ EMSCRIPTEN_BINDINGS(attention) {
   function("_layouts", +[] { return reinterpret_cast<uintptr_t>(kLayouts); });
   function("_allocate", +[](size_t bytes) { return reinterpret_cast<uintptr_t>(memalign(16, bytes)); });
   function("_release", +[](uintptr_t pointer) { std::free(to<void>(pointer)); });
-  // emmalloc counts the headers of free blocks (8 bytes each) as used; without them the figure is what calls hold.
-  function(
-      "_usedBytes", +[] {
-        const auto info = mallinfo();
-        return size_t(info.uordblks - 8 * (info.ordblks + info.smblks));
-      });
+  function("_usedBytes", +[] { return size_t(mallinfo().uordblks); });
   function("_attentionScratch", &call<attention_scratch, Attention>);
   function("_attention", &call<attention, Attention>);
+  function("_append", &call<append, Append>);
+  function("_tokenBytes", +[](int32_t type, int32_t width) { return token_bytes(Type(type), width); });
   function("_merge", &call<merge, Merge>);
+  function("_norm", &call<norm, Norm>);
+  function("_activation", &call<activation, Activation>);
   function("_rope", &call<rope, Rope>);
   function("_linearScratch", &call<linear_scratch, Linear>);
   function("_linear", &call<linear, Linear>);

@@ -164,13 +164,22 @@ async function bytesFrom(url) {
 }
 
 /** @param {Factory} factory @param {WebAssembly.Module} compiled @param {number} threads @returns {Promise<WasmModule>} */
-function instantiate(factory, compiled, threads) {
-  return new Promise((resolve, reject) => {
-    /** @param {WebAssembly.Imports} imports @param {(instance: WebAssembly.Instance, module: WebAssembly.Module) => void} receive */
-    const instantiateWasm = (imports, receive) => {
-      WebAssembly.instantiate(compiled, imports).then((instance) => receive(instance, compiled), reject);
-      return {};
-    };
-    factory({ instantiateWasm, threads }).then(resolve, reject);
-  });
+async function instantiate(factory, compiled, threads) {
+  /** The glue adds its names to this. @type {Partial<WasmModule> & { threads: number, instantiateWasm?: unknown }} */
+  const settings = { threads };
+  try {
+    return await new Promise((resolve, reject) => {
+      /** @param {WebAssembly.Imports} imports @param {(instance: WebAssembly.Instance, module: WebAssembly.Module) => void} receive */
+      settings.instantiateWasm = (imports, receive) => {
+        WebAssembly.instantiate(compiled, imports)
+          .then((instance) => receive(instance, compiled))
+          .catch(reject);
+        return {};
+      };
+      factory(settings).then(resolve, reject);
+    });
+  } catch (error) {
+    settings.PThread?.terminateAllThreads();
+    throw error;
+  }
 }
