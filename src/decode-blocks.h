@@ -33,7 +33,7 @@ inline Numbers load_numbers(Type type, const uint8_t* block) {
 inline float to_16_bits(const float* x, ptrdiff_t stride, int32_t count, int16_t* to) {
   float most = 0;
   for (int32_t i = 0; i < count; ++i) most = std::max(most, std::fabs(x[i * stride]));
-  const float inverse = most > 0 ? kLargest16 / most : 0;
+  const float inverse = most > 1e-34f ? kLargest16 / most : 0;  // of less it would be infinite, and 0 times it NaN
   for (int32_t i = 0; i < count; ++i) {
     const float number = x[i * stride] * inverse;
     to[i] = static_cast<int16_t>(static_cast<int32_t>(number + (number < 0 ? -0.5f : 0.5f)));

@@ -250,7 +250,9 @@ class Maker {
     data = block.data();
     if (type == Type::kInt8) scales = Block(scale_end * 4, kNaN, 4 * s_.pick(0, 3));
     if (type == Type::kInt8) scale = scales.as<float>();
-    each([&](ptrdiff_t at, ptrdiff_t at_scale) { fill_token(type, width, block, at, scale ? scales.as<float>() + at_scale : nullptr); });
+    each([&](ptrdiff_t at, ptrdiff_t at_scale) {
+      fill_token(type, width, block, at, scale ? scales.as<float>() + at_scale : nullptr);
+    });
   }
 
   void fill_token(Type type, int32_t width, const Block& block, ptrdiff_t at, float* scale) {
