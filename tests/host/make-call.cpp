@@ -207,12 +207,6 @@ class Maker {
     });
   }
 
-  /// How many keys of an item are looked at.
-  int32_t keys_of(int32_t b) const {
-    const bool all = a_.weights && a_.weights_stage < attention::Stage::kMasked && !a_.k_start;
-    return all || !a_.k_length ? a_.Tk : a_.k_length[b];
-  }
-
   void place_tokens(Type type, int32_t width, int32_t& batch, int32_t& head, int32_t& token, Block& block,
                     Block& scales, const void*& data, const float*& scale) {
     const bool quantised = attention::is_quantized(type);
@@ -234,7 +228,7 @@ class Maker {
                                          a_.ring_first,
                                          a_.ring_size,
                                          a_.ring_size ? a_.ring_start[b] : 0};
-          for (int32_t j = 0; j < keys_of(b); ++j) {
+          for (int32_t j = 0; j < keys_read(a_, b); ++j) {
             const ptrdiff_t row = tokens.row(j);
             use(tokens.first + row * token, static_cast<ptrdiff_t>(b) * a_.scale_batch + h * a_.scale_head + row);
           }
@@ -336,6 +330,11 @@ class Maker {
 Call make_call(Source& source) { return Maker(source).make(); }
 
 int32_t rows_of(const Attention& call, int32_t b) { return call.q_start ? call.q_length[b] : call.Tq; }
+
+int32_t keys_read(const Attention& call, int32_t b) {
+  const bool all = call.weights && call.weights_stage < attention::Stage::kMasked && !call.k_start;
+  return all || !call.k_length ? call.Tk : call.k_length[b];
+}
 
 void print(const Call& call) {
   const Attention& a = call.args;
