@@ -41,6 +41,15 @@ inline v128_t select(v128_t mask, v128_t a, v128_t b) {
 #endif
 }
 
+/// A constant that is to stay in a local over a loop. As a literal the compiler would write it at every use, and V8
+/// builds a vector literal from the general registers each time, three instructions.
+inline v128_t hold(float constant) {
+#if defined(__wasm_simd128__)
+  asm("" : "+r"(constant));
+#endif
+  return wasm_f32x4_splat(constant);
+}
+
 inline v128_t load_splat(const float* from) { return wasm_v128_load32_splat(from); }
 
 /// The one tail helper: the first `count` of four lanes, zeros behind them; reads nothing past the last.
