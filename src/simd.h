@@ -12,6 +12,7 @@
 #include <simde/wasm/simd128.h>
 // What Debian 12's SIMDe (0.7.4) lacks.
 inline v128_t wasm_f32x4_const_splat(float value) { return wasm_f32x4_splat(value); }
+inline v128_t wasm_i8x16_const_splat(int8_t value) { return wasm_i8x16_splat(value); }
 inline v128_t wasm_i32x4_const_splat(int32_t value) { return wasm_i32x4_splat(value); }
 #endif
 
