@@ -12,7 +12,6 @@
 
 namespace attention {
 
-constexpr int32_t kBlockKeys = 32;  // keys of a tile
 constexpr float kLargest16 = 32767;
 constexpr int32_t kExactChannels =
     512;  // channels whose products a 32-bit lane sums without overflow: 127 * 32767 each
