@@ -64,6 +64,7 @@ const Field kAttention[] = {F(B),
                             F(left),
                             F(right),
                             F(prefix),
+                            F(gap),
                             F(ring_first),
                             F(ring_size),
                             F(ring_start),
@@ -96,9 +97,9 @@ const Field kAttention[] = {F(B),
 #undef F
 #define F(field) FIELD(Append, field)
 const Field kAppend[] = {
-    F(B),     F(H),           F(T),          F(width),      F(from_type),  F(to_type),   F(from),
-    F(to),    F(from_batch),  F(from_head),  F(from_token), F(to_batch),   F(to_head),   F(to_token),
-    F(scale), F(scale_batch), F(scale_head), F(first),      F(ring_first), F(ring_size), {}};
+    F(B),          F(H),         F(T),          F(width),      F(from_type), F(to_type),  F(from),  F(to),
+    F(from_batch), F(from_head), F(from_token), F(to_batch),   F(to_head),   F(to_token), F(scale), F(scale_batch),
+    F(scale_head), F(first),     F(length),     F(ring_first), F(ring_size), {}};
 #undef F
 #define F(field) FIELD(Norm, field)
 const Field kNorm[] = {F(rows), F(width), F(kind), F(epsilon), F(x), F(weight), F(bias), F(out), {}};
