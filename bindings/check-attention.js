@@ -5,6 +5,7 @@ import { lengthsOf, maskOf, positionsOf, publishedSlopes } from './check-visibil
 import { refuse } from './errors.js';
 
 /** @import { Context, Operand, Output } from './check.js' */
+/** @import { CachePart } from './check-cache.js' */
 /** @import { Mask } from './check-visibility.js' */
 
 /**
@@ -33,6 +34,7 @@ import { refuse } from './errors.js';
  * @property {Shared} shared
  * @property {Lse | null} lse
  * @property {Weights | null} weights
+ * @property {CachePart | null} cache where k and v are those of a cache
  */
 
 /** @typedef {{ batch: number, head: number, token: number }} Strides */
@@ -51,7 +53,7 @@ import { refuse } from './errors.js';
 
 const kShared = ['isCausal', 'queryOffset', 'attnMask', 'scale', 'softcap', 'windowSize', 'alibiSlopes', 'sinks'];
 const kResults = ['needWeights', 'returnLse', 'out'];
-const kOptions = new Set([...kShared, 'queryLengths', 'keyLengths', ...kResults, 'layout']);
+export const kOptions = new Set([...kShared, 'queryLengths', 'keyLengths', ...kResults, 'layout']);
 const kVarlenOptions = new Set(['cuSeqlensQ', 'cuSeqlensK', ...kShared, ...kResults]);
 const kWeightOptions = new Set(['heads', 'rows', 'mean', 'stage']);
 const kStages = ['scores', 'capped', 'masked', 'weights'];
@@ -115,6 +117,7 @@ export function describeOperands(context, { q, k, v }, options) {
       ? { shape: [B, H, Tq].slice(4 - rank), count: B * H * Tq, batch: H * Tq, head: Tq }
       : null,
     weights: weightsOf(fn, options.needWeights, { B, H, Tq, Tk }, rank),
+    cache: null,
   };
 }
 
@@ -303,6 +306,7 @@ export function describeVarlen(context, q, k, v, given) {
       ? { shape: [H, totalQ], count: H * totalQ, batch: 0, head: totalQ }
       : null,
     weights: null,
+    cache: null,
   };
   return { call, perSequence: weightCalls(fn, call, options.needWeights) };
 }
