@@ -27,6 +27,9 @@ bool sees(const attention::Attention& call, int32_t b, int32_t h, int32_t i, int
 /// How many rows of an item are there.
 int32_t rows_of(const attention::Attention& call, int32_t b);
 
+/// How many keys of an item are read: those within its length, or all for logits before the masks.
+int32_t keys_read(const attention::Attention& call, int32_t b);
+
 /// The kernels that ship against the definition; then with NaN, infinity or 1e38 in one key or value: rows that don't
 /// see it must keep every bit. Prints the first difference.
 bool check_call(Source& source);

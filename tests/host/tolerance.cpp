@@ -48,7 +48,7 @@ Rows token_rows(const Attention& call, attention::Tokens (*tokens_of)(const Atte
   for (int32_t b = 0; b < call.B; ++b) {
     for (int32_t h = 0; h < call.Hkv; ++h) {
       const attention::Tokens tokens = tokens_of(call, b, h);
-      for (int32_t j = 0; j < (call.k_length ? call.k_length[b] : call.Tk); ++j) {
+      for (int32_t j = 0; j < keys_read(call, b); ++j) {
         rows.add(tokens.width, [&](int32_t c) { return attention::token_value(tokens, tokens.row(j), c); });
       }
     }
