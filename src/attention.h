@@ -45,6 +45,15 @@ enum class Stage : int32_t {
   kWeights = 3,  // after the softmax
 };
 
+/// How the products of queries and keys are computed.
+enum class Precision : int32_t {
+  kFloat32 = 0,
+  kInt8 = 1,  // queries of 8 bits, keys of 7, each token with its own scale; only where dot_of_bytes() says so
+};
+
+/// Whether this build multiplies bytes faster than floats.
+bool dot_of_bytes();
+
 /// Softmax attention with the options of PyTorch, ONNX and flash-attention:
 ///
 ///   x_ij   = softcap(scale * <q_i, k_j>) - slope_h * |p_i - j| + mask_ij     p_i = i + offset_b
@@ -79,6 +88,7 @@ struct Attention {
   const int32_t* offset;    // (B) position of row 0 among the keys, or null: 0
   int32_t left, right;      // window: keys visible before and after the row's own position; -1 = open
   int32_t prefix;           // so many first keys stay visible whatever `left` says
+  const int32_t* gap;       // (B) tokens that are missing behind the prefix, counted in its distances, or null: 0
 
   // A cache whose tokens from ring_first on go round: key j >= ring_first stands in row
   // ring_first + (ring_start[b] + j - ring_first) mod ring_size. ring_size = 0: key j stands in row j.
@@ -89,6 +99,7 @@ struct Attention {
   const float* v_scale;
   int32_t scale_batch, scale_head;
 
+  Precision precision;  // of calls with eight rows or more; weights are always computed in float32
   float scale;
   float softcap;  // c > 0: x -> c tanh(x / c). 0 = off
 
@@ -131,7 +142,8 @@ struct Append {
   int32_t to_batch, to_head, to_token;  // in bytes for the quantised types
   float* scale;                         // of kInt8, or null
   int32_t scale_batch, scale_head;
-  const int32_t* first;  // (B)
+  const int32_t* first;   // (B)
+  const int32_t* length;  // (B) leading tokens to store, or null: T
   int32_t ring_first, ring_size;
 };
 void append(const Append& call);

@@ -10,7 +10,7 @@ namespace attention {
 
 constexpr int32_t kBlockRows = 4;     // rows of a block: one vector of logits
 constexpr int32_t kFloatKeys = 8;     // of a tile: the values that were walked are still near when they are summed
-constexpr int32_t kBlockKeys = 32;    // of a tile of quantised keys
+constexpr int32_t kBlockKeys = 32;    // of a tile of quantised keys, whose values may be of any type
 constexpr int32_t kAccumulators = 8;  // of a product, as many as the registers hold beside its operands
 
 inline int32_t padded(int32_t channels) { return (channels + 3) / 4 * 4; }
