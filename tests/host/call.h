@@ -11,8 +11,8 @@ namespace host {
 struct Call {
   attention::Attention args{};
   Sizes sizes{};
-  Block q, k, v, q_start, k_start, q_length, k_length, offset, ring_start, k_scale, v_scale, mask, alibi, sinks, heads,
-      rows;
+  Block q, k, v, q_start, k_start, q_length, k_length, offset, gap, ring_start, k_scale, v_scale, mask, alibi, sinks,
+      heads, rows;
 };
 
 /// Any valid call: all shapes, options and types, few of them at their usual values. Arrays end at the last element
