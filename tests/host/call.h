@@ -19,6 +19,10 @@ struct Call {
 /// that a kernel may read; whatever lies between the others reads as NaN.
 Call make_call(Source& source);
 
+/// The same attention without anything but an additive mask: float32, one token behind the other, every rule of what
+/// is visible and every bias written into the mask.
+Call straighten(const Call& call);
+
 void print(const Call& call);
 
 /// Whether row i of item b and head h may see key j, by the words of attention.h.
@@ -30,8 +34,8 @@ int32_t rows_of(const attention::Attention& call, int32_t b);
 /// How many keys of an item are read: those within its length, or all for logits before the masks.
 int32_t keys_read(const attention::Attention& call, int32_t b);
 
-/// The kernels that ship against the definition; then with NaN, infinity or 1e38 in one key or value: rows that don't
-/// see it must keep every bit. Prints the first difference.
+/// The kernels that ship against the definition, of the call and of its straight form; then with NaN, infinity or 1e38
+/// in one key or value: rows that don't see it must keep every bit. Prints the first difference.
 bool check_call(Source& source);
 
 }  // namespace host
