@@ -257,7 +257,13 @@
  * @property {AnyTensor | null} [out]
  */
 
-/** Element types of a key/value cache. int8 has a scale for each head and token; q8_0 and q4_0 are ggml's block formats. @typedef {Dtype | 'int8' | 'q8_0' | 'q4_0'} CacheDtype */
+/**
+ * Element types of a key/value cache. int8 has a scale for each head and token; q8_0 and q4_0 are ggml's block formats,
+ * with a float16 scale for each 32 channels. The output's error against float64, relative, for normally distributed
+ * data and D = 64: float32 1e-6, float16 4e-4, bfloat16 3e-3, int8 and q8_0 1e-2, q4_0 0.12. Beside the last three,
+ * queries and weights are rounded to 16 bits, which adds at most 2e-4.
+ * @typedef {Dtype | 'int8' | 'q8_0' | 'q4_0'} CacheDtype
+ */
 
 /**
  * @typedef {object} KeyValueCacheOptions

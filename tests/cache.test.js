@@ -2,19 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { builds, loadBuild } from './support/builds.js';
-import { errorNaming } from './support/field.js';
-import { attention as oracle } from './support/oracle.js';
-import { attendAll, attendBatch, cacheTypes, kept, relativeError, scaledQueries } from './support/oracle-cache.js';
+import { attendBatch, cacheTypes, kept, scaledQueries } from './support/oracle-cache.js';
 import { random, seedOf } from './support/random.js';
-import {
-  assertClose,
-  assertSameBits,
-  assertUnchanged,
-  cast,
-  remember,
-  slice,
-  transpose,
-} from './support/tensors.js';
+import { assertClose, assertUnchanged, remember, slice } from './support/tensors.js';
 
 const kSizes = { B: 2, Hkv: 2, H: 6, D: 64, Dv: 32 };
 const T = 37;
@@ -82,7 +72,10 @@ for (const build of builds()) {
         test(`${dtype}, ${JSON.stringify(ring)}: token by token, in chunks and at once`, () => {
           const all = tensors(`${dtype} ${JSON.stringify(ring)}`);
           const inputs = remember(all.q, all.k, all.v);
-          const want = attendBatch(scaledQueries(all.q, dtype), kept(all.k, dtype), kept(all.v, dtype), { scale: 1, ...ring });
+          const want = attendBatch(scaledQueries(all.q, dtype), kept(all.k, dtype), kept(all.v, dtype), {
+            scale: 1,
+            ...ring,
+          });
           for (const [way, lengths] of Object.entries(chunkings)) {
             const longest = Math.max(...lengths);
             const needed = ring.window ? (ring.sinkTokens ?? 0) + ring.window + longest - 1 : T;
