@@ -2,6 +2,7 @@
 // head size, Dv value head size. Tensors are row-major.
 
 /** @typedef {import('./tensor.js').Tensor} AnyTensor */
+/** @typedef {import('./key-value-cache.js').KeyValueCache} KeyValueCache */
 
 /** @typedef {import('./errors.js').ErrorCode} ErrorCode */
 
@@ -228,6 +229,8 @@
  * @property {boolean | null} [bias] whether the four projections have one; false by default
  * @property {boolean | 'top-left' | 'bottom-right' | null} [isCausal]
  * @property {LayerRope | null} [rope] rotates queries and keys; for self-attention only
+ * @property {boolean | { epsilon?: number | null } | null} [qkNorm] an RMS norm of each head's queries and keys, before
+ *   `rope`; epsilon 1e-6 by default. Its weights are `q_norm.weight` and `k_norm.weight`, of headDim numbers
  * @property {number | null} [scale] 1/√headDim by default
  * @property {number | null} [softcap]
  * @property {readonly [number, number] | null} [windowSize]
@@ -251,8 +254,9 @@
  * @property {TensorLike | AnyTensor | { key: TensorLike | AnyTensor, value: TensorLike | AnyTensor } | null} [context]
  *   what keys and values are made from, [B, Tk, kDim], or one tensor for each; x by default
  * @property {Mask | null} [attnMask] true = attend
- * @property {Integers | null} [keyLengths] (B)
- * @property {RopePositions | null} [positions] of the tokens of x; 0, 1, 2, … by default
+ * @property {Integers | null} [keyLengths] (B) with `cache`: of x, whose tokens beyond are not appended
+ * @property {RopePositions | null} [positions] of the tokens of x; by default 0, 1, 2, …, or on from the cache's position
+ * @property {KeyValueCache | null} [cache] takes the keys and values of x; x then attends to all that it holds
  * @property {NeedWeights | null} [needWeights]
  * @property {AnyTensor | null} [out]
  */
