@@ -1,6 +1,8 @@
 // Measures what src/math.h and the conversions promise, against float64: every n-th float32 in a range, or all of them.
 //
 //   math_test STEP     1: all 2^32 (minutes); CI takes every few hundredth, and both neighbours of the ends
+#include "math.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,7 +12,6 @@
 
 #include "convert.h"
 #include "half.h"
-#include "math.h"
 
 namespace {
 
@@ -82,15 +83,28 @@ double units(double got, double wanted) {
 
 int main(int, char** arguments) {
   const auto step = static_cast<uint32_t>(std::atoi(arguments[1]));
-  measure("exp2_fraction", attention::exp2_fraction, -0.5f, 0.5f, step, 9.4e-8, [](double y, double x) { return relative(y, std::exp2(x)); });
-  measure("exp_f32x4, relative / (2e-7 + 6e-8 |x|)", attention::exp_f32x4, -87, 88, step, 1, [](double y, double x) { return relative(y, std::exp(x)) / (2e-7 + 6e-8 * std::fabs(x)); });
-  measure("exp_f32x4, absolute ", attention::exp_f32x4, -1e6, 0, step, 1, [](double y, double x) { return std::fabs(y- std::exp(x)); });
-  for (float b : {1.f,2.f,4.f,8.f,16.f,32.f,64.f,88.f}) measure("exp_f32x4, relative", attention::exp_f32x4, -b, b, step, 1, [](double y, double x) { return relative(y, std::exp(x)) ; });
-  measure("exp_exact_f32x4, relative", attention::exp_exact_f32x4, -87.499f, 88.39f, step, 3e-7, [](double y, double x) { return relative(y, std::exp(x)); });
-  measure("exp_exact_f32x4, units", attention::exp_exact_f32x4, -87.3f, 88.39f, step, 3, [](double y, double x) { return units(y, std::exp(x)); });
-  measure("erf relative", attention::erf_f32x4, -10, 10, step, 5e-7, [](double y, double x) { return relative(y, std::erf(x)); });
-  measure("erf units", attention::erf_f32x4, -10, 10, step, 10, [](double y, double x) { return units(y, std::erf(x)); });
-  measure("tanh units", attention::tanh_f32x4, -20, 20, step, 3, [](double y, double x) { return units(y, std::tanh(x)); });
-  measure("tanh rel", attention::tanh_f32x4, -20, 20, step, 3, [](double y, double x) { return relative(y, std::tanh(x)); });
-  for (float x: {-87.f,-87.33f, -87.5f,-87.6f, -87.7f, -87.9f, -88.f, -88.1f}) std::printf("%g: %g %g  %g\n", x, apply(attention::exp_f32x4,x), apply(attention::exp_exact_f32x4,x), std::exp(double(x)));
+  measure("exp2_fraction", attention::exp2_fraction, -0.5f, 0.5f, step, 9.4e-8,
+          [](double y, double x) { return relative(y, std::exp2(x)); });
+  measure("exp_f32x4, relative / (2e-7 + 6e-8 |x|)", attention::exp_f32x4, -87, 88, step, 1,
+          [](double y, double x) { return relative(y, std::exp(x)) / (2e-7 + 6e-8 * std::fabs(x)); });
+  measure("exp_f32x4, absolute ", attention::exp_f32x4, -1e6, 0, step, 1,
+          [](double y, double x) { return std::fabs(y - std::exp(x)); });
+  for (float b : {1.f, 2.f, 4.f, 8.f, 16.f, 32.f, 64.f, 88.f})
+    measure("exp_f32x4, relative", attention::exp_f32x4, -b, b, step, 1,
+            [](double y, double x) { return relative(y, std::exp(x)); });
+  measure("exp_exact_f32x4, relative", attention::exp_exact_f32x4, -87.499f, 88.39f, step, 3e-7,
+          [](double y, double x) { return relative(y, std::exp(x)); });
+  measure("exp_exact_f32x4, units", attention::exp_exact_f32x4, -87.3f, 88.39f, step, 3,
+          [](double y, double x) { return units(y, std::exp(x)); });
+  measure("erf relative", attention::erf_f32x4, -10, 10, step, 5e-7,
+          [](double y, double x) { return relative(y, std::erf(x)); });
+  measure("erf units", attention::erf_f32x4, -10, 10, step, 10,
+          [](double y, double x) { return units(y, std::erf(x)); });
+  measure("tanh units", attention::tanh_f32x4, -20, 20, step, 3,
+          [](double y, double x) { return units(y, std::tanh(x)); });
+  measure("tanh rel", attention::tanh_f32x4, -20, 20, step, 3,
+          [](double y, double x) { return relative(y, std::tanh(x)); });
+  for (float x : {-87.f, -87.33f, -87.5f, -87.6f, -87.7f, -87.9f, -88.f, -88.1f})
+    std::printf("%g: %g %g  %g\n", x, apply(attention::exp_f32x4, x), apply(attention::exp_exact_f32x4, x),
+                std::exp(double(x)));
 }
