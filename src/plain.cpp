@@ -66,6 +66,14 @@ struct Visible {
   bool operator()(int32_t j) const { return (j < prefix || j >= first) && !hidden(call, cell(j)); }
 };
 
+/// In eight sums, whose rounding stays below that of a long one.
+template <typename F>
+float sum_of(int32_t count, F f) {
+  float sums[8] = {};
+  for (int32_t c = 0; c < count; ++c) sums[c % 8] += f(c);
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
 /// The state of a row after all its keys: the greatest logit and the sum of e^(x - max), the sink in both.
 struct RowState {
   float max, sum;
@@ -81,7 +89,9 @@ RowState row_logits(const Attention& call, const Row& row, const Visible& visibl
     if (x[j] > state.max) state.max = x[j];
   }
   if (state.sum > 0) state.sum = std::exp(sink - state.max);
-  for (int32_t j = visible.span.first; j < visible.span.end; ++j) state.sum += std::exp(x[j] - state.max);
+  const float* seen = x + visible.span.first;
+  const float max = state.max;
+  state.sum += sum_of(visible.span.end - visible.span.first, [=](int32_t j) { return std::exp(seen[j] - max); });
   return state;
 }
 
@@ -251,14 +261,6 @@ void convert(const void* from, Type from_type, void* to, Type to_type, size_t co
 }
 
 namespace {
-
-/// In eight sums, whose rounding stays below that of a long one.
-template <typename F>
-float sum_of(int32_t count, F f) {
-  float sums[8] = {};
-  for (int32_t c = 0; c < count; ++c) sums[c % 8] += f(c);
-  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
-}
 
 void softmax_row(const float* x, int32_t width, float* out) {
   float max = *std::max_element(x, x + width);
