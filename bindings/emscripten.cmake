@@ -20,7 +20,7 @@ function(add_build name)
     -sALLOW_MEMORY_GROWTH
     -sMAXIMUM_MEMORY=4GB
     -sABORTING_MALLOC=0               # a failed allocation is an AttentionError, not an abort
-    -sMALLOC=emmalloc                 # few, large blocks: the small allocator is enough
+    -sMALLOC=dlmalloc                 # emmalloc adds address and size unchecked: near 4 GiB it gives out memory twice
     -sINCOMING_MODULE_JS_API=wasmBinary,locateFile,print,printErr,instantiateWasm
     # Binaryen folds every function with one caller into it; the engines then lose the inner loops' registers.
     -sBINARYEN_EXTRA_PASSES=--one-caller-inline-max-function-size=1
@@ -28,10 +28,12 @@ function(add_build name)
   if(build_THREADS)
     target_sources(${name} PRIVATE src/parallel.cpp)
     target_compile_options(${name} PRIVATE -pthread)
+    set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/bindings/threads.post.js)
     target_link_options(${name} PRIVATE -pthread
       "-sPTHREAD_POOL_SIZE=Module.threads-1"  # so many workers are up when the factory resolves; load() says how many
       -sDEFAULT_PTHREAD_STACK_SIZE=256KB      # the kernels run on any thread
       -sEXPORTED_RUNTIME_METHODS=wasmMemory,PThread  # to end the workers in dispose()
+      --post-js ${CMAKE_SOURCE_DIR}/bindings/threads.post.js
       -Wno-pthreads-mem-growth)       # its slow case is JavaScript that touches the heap, which ours does in bulk only
   else()
     target_sources(${name} PRIVATE src/serial.cpp)

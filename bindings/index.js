@@ -8,11 +8,12 @@ import { AttentionError, errorCodes, refuse } from './errors.js';
 import { MultiHeadAttention } from './multi-head-attention.js';
 import { ropeFrequencies } from './rope-frequencies.js';
 import { RopeTables } from './rope-tables.js';
-import { PackedLinear, Tensor } from './tensor.js';
+import { hideWithoutDispose, PackedLinear, Tensor } from './tensor.js';
 import { version } from './version.js';
 import { kMostThreads, loadWasm } from './wasm.js';
 import { WasmBackend } from './wasm-backend.js';
 
+export * from './types.js'; // types only
 export { AttentionError, errorCodes, MultiHeadAttention, PackedLinear, ropeFrequencies, Tensor };
 
 /** @import { AttentionOptions, AttentionResult, Dtype, Float32Result, Info, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, Result, RopeOptions, RopeTableOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
@@ -83,7 +84,6 @@ export class Attention {
     this.#backend = backend;
     /** What came up, and why not better. @type {Readonly<Info>} */
     this.info = Object.freeze(info);
-    if (Symbol.dispose) Object.defineProperty(this, Symbol.dispose, { value: this.dispose });
   }
 
   /** @param {string} fn */
@@ -269,7 +269,14 @@ export class Attention {
   dispose() {
     this.#backend.dispose();
   }
+
+  /** `using` disposes by this name. */
+  [Symbol.dispose]() {
+    this.dispose();
+  }
 }
+
+hideWithoutDispose(Attention);
 
 /**
  * Leaves out what was not asked for.

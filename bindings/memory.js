@@ -8,7 +8,7 @@ import { readLayouts } from './structs.js';
 const kMostBytes = 2 ** 32 - 2 ** 16;
 // What the allocator puts around a block. Sizes that count it in keep every block aligned without padding, so that
 // what is allocated depends on what is held alone, not on what came between.
-const kHeader = 8;
+const kHeader = 4;
 const kTypes = { float32: 0, float16: 1, bfloat16: 2 };
 
 /** @param {Dtype} dtype the number of a type in attention.h */

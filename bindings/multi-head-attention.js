@@ -11,7 +11,7 @@ import {
 } from './check-multi-head.js';
 import { ropeCall, rotate, styleOf } from './check-rope.js';
 import { AttentionError } from './errors.js';
-import { Resident, Tensor } from './tensor.js';
+import { hideWithoutDispose, Resident, Tensor } from './tensor.js';
 
 /** @import { Context, Operand } from './check.js' */
 /** @import { ForwardCall, LayerConfig, Projection, ProjectionParameters } from './check-multi-head.js' */
@@ -229,7 +229,14 @@ export class MultiHeadAttention {
     this.#state.clear();
     this.#disposed = true;
   }
+
+  /** `using` disposes by this name. */
+  [Symbol.dispose]() {
+    this.dispose();
+  }
 }
+
+hideWithoutDispose(MultiHeadAttention);
 
 /** @param {Context} context @param {Resident} resident */
 const storageOf = ({ backend, fn }, resident) => Resident.storageOf(resident, backend, fn, 'a tensor of the layer');

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // What outlives a call: resident tensors and packed weights. The storage behind them belongs to a backend.
 import { AttentionError, refuse } from './errors.js';
 
@@ -24,7 +25,6 @@ export class Resident {
   constructor(storage) {
     this.#storage = storage;
     forgotten.register(this, storage, this);
-    if (Symbol.dispose) Object.defineProperty(this, Symbol.dispose, { value: this.dispose });
   }
 
   /** True after dispose(), and after dispose() of the instance that made it. */
@@ -39,6 +39,11 @@ export class Resident {
     this.#storage = null;
     forgotten.unregister(this);
     if (!storage.owner.disposed) storage.free();
+  }
+
+  /** `using` disposes by this name. */
+  [Symbol.dispose]() {
+    this.dispose();
   }
 
   /**
@@ -56,6 +61,16 @@ export class Resident {
     if (storage.owner !== owner) refuse('INVALID_OPTION', fn, `${argument} must be of this instance`, resident);
     return storage;
   }
+}
+
+hideWithoutDispose(Resident);
+
+/**
+ * An engine without Symbol.dispose has called the method `[Symbol.dispose]` of a class "undefined": takes it away.
+ * @param {{ prototype: object }} type
+ */
+export function hideWithoutDispose(type) {
+  if (!Symbol.dispose) Reflect.deleteProperty(type.prototype, 'undefined');
 }
 
 /**

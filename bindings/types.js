@@ -3,6 +3,8 @@
 
 /** @typedef {import('./tensor.js').Tensor} AnyTensor */
 
+/** @typedef {import('./errors.js').ErrorCode} ErrorCode */
+
 /** Element types of tensors. Sums are in float32 whatever the type. @typedef {'float32' | 'float16' | 'bfloat16'} Dtype */
 
 /**
@@ -47,7 +49,7 @@
  *   cross-origin isolated), else 1
  * @property {string | URL} [wasmUrl] where the binary is, if the bundler can't tell: a file, or a folder (with a slash
  *   at its end) that holds the files of dist/ under their own names
- * @property {BufferSource} [wasmBinary] the binary itself; it must be that of the build that is loaded, so set `simd`
+ * @property {ArrayBuffer | ArrayBufferView} [wasmBinary] the binary itself; it must be that of the build that is loaded, so set `simd`
  *   and `threads` too
  * @property {unknown} [device] a GPUDevice for webgpu; used, and never destroyed by the package
  */

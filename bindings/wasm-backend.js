@@ -27,14 +27,13 @@ export class WasmBackend {
    * @returns {Tensor}
    */
   tensor(fn, data, of) {
-    const { memory } = this;
     const bytes = of.count * bytesOf(of.dtype);
-    const from = data ? memory.addressOf(data) : -1;
+    const from = data ? this.memory.addressOf(data) : -1;
     const storage = this.#hold(fn, bytes);
     const { pointer } = storage;
-    if (data) memory.copyIn(pointer, data, bytes, from);
-    else if (data === null) memory.heap.u8.fill(0, pointer, pointer + bytes);
-    return new Tensor(storage, of, () => memory.view(pointer, of.dtype, of.count, of.isFloat16Array));
+    if (data) this.memory.copyIn(pointer, data, bytes, from);
+    else if (data === null) this.memory.heap.u8.fill(0, pointer, pointer + bytes);
+    return new Tensor(storage, of, () => this.memory.view(pointer, of.dtype, of.count, of.isFloat16Array));
   }
 
   /** A copy of an operand. @param {string} fn @param {Operand} operand @returns {TensorLike} */
@@ -185,8 +184,13 @@ export class WasmBackend {
     return new PackedLinear(Object.assign(held, { bias: bias ? held.pointer + size : 0 }), [N, K]);
   }
 
+  /** Ends the threads and lets go of the memory, whoever still holds this or a tensor. */
   dispose() {
+    if (this.disposed) return;
     this.disposed = true;
+    this.module.PThread?.terminateAllThreads();
+    this.module = /** @type {any} */ (null);
+    this.memory = /** @type {any} */ (null);
   }
 }
 
@@ -236,6 +240,14 @@ function attentionFields(call) {
     offset: 0,
     left,
     right,
+    prefix: 0,
+    ring_first: 0,
+    ring_size: 0,
+    ring_start: 0,
+    k_scale: 0,
+    v_scale: 0,
+    scale_batch: 0,
+    scale_head: 0,
     scale,
     softcap,
     mask_kind: mask ? (mask.allowed ? 1 : 2) : 0,

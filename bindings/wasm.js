@@ -7,7 +7,7 @@ import { AttentionError, refuse } from './errors.js';
 /**
  * A module of dist/: the names of bindings.cpp and the memory.
  * @typedef {object} WasmModule
- * @property {WebAssembly.Memory} wasmMemory
+ * @property {{ readonly buffer: ArrayBufferLike }} wasmMemory
  * @property {() => number} _layouts
  * @property {(bytes: number) => number} _allocate
  * @property {(pointer: number) => void} _release
@@ -27,7 +27,7 @@ import { AttentionError, refuse } from './errors.js';
  */
 
 /** @typedef {(options: object) => Promise<WasmModule>} Factory */
-/** @typedef {{ glue: () => Promise<{ default: Factory }>, url: () => URL }} Build */
+/** @typedef {{ glue: () => Promise<{ default: Factory }>, url: () => URL, worker?: () => URL }} Build */
 
 // Written out, so that bundlers see every file; only the one that is picked is fetched.
 /** @type {Readonly<Record<string, Build>>} */
@@ -47,10 +47,12 @@ const kBuilds = {
   'baseline-mt': {
     glue: () => import('../dist/attention.baseline-mt.js'),
     url: () => new URL('../dist/attention.baseline-mt.wasm', import.meta.url),
+    worker: () => new URL('../dist/attention.baseline-mt.js', import.meta.url),
   },
   'relaxed-mt': {
     glue: () => import('../dist/attention.relaxed-mt.js'),
     url: () => new URL('../dist/attention.relaxed-mt.wasm', import.meta.url),
+    worker: () => new URL('../dist/attention.relaxed-mt.js', import.meta.url),
   },
 };
 
@@ -135,7 +137,7 @@ async function coreCount() {
 async function bringUp(name, options, threads) {
   try {
     const [glue, compiled] = await Promise.all([kBuilds[name].glue(), compile(name, options)]);
-    return await instantiate(glue.default, compiled, threads);
+    return await instantiate(glue.default, compiled, { threads, workerUrl: kBuilds[name].worker?.() });
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new AttentionError('LOAD_FAILED', `load: the ${name} build must load, got ${why}`, { cause });
@@ -163,14 +165,27 @@ async function bytesFrom(url) {
   return response.arrayBuffer();
 }
 
-/** @param {Factory} factory @param {WebAssembly.Module} compiled @param {number} threads @returns {Promise<WasmModule>} */
-function instantiate(factory, compiled, threads) {
-  return new Promise((resolve, reject) => {
-    /** @param {WebAssembly.Imports} imports @param {(instance: WebAssembly.Instance, module: WebAssembly.Module) => void} receive */
-    const instantiateWasm = (imports, receive) => {
-      WebAssembly.instantiate(compiled, imports).then((instance) => receive(instance, compiled), reject);
-      return {};
-    };
-    factory({ instantiateWasm, threads }).then(resolve, reject);
-  });
+/**
+ * @param {Factory} factory @param {WebAssembly.Module} compiled
+ * @param {{ threads: number, workerUrl?: URL }} forThreads
+ * @returns {Promise<WasmModule>}
+ */
+async function instantiate(factory, compiled, forThreads) {
+  /** The glue adds its names to this. @type {Partial<WasmModule> & typeof forThreads & { instantiateWasm?: unknown }} */
+  const settings = { ...forThreads };
+  try {
+    return await new Promise((resolve, reject) => {
+      /** @param {WebAssembly.Imports} imports @param {(instance: WebAssembly.Instance, module: WebAssembly.Module) => void} receive */
+      settings.instantiateWasm = (imports, receive) => {
+        WebAssembly.instantiate(compiled, imports)
+          .then((instance) => receive(instance, compiled))
+          .catch(reject);
+        return {};
+      };
+      factory(settings).then(resolve, reject);
+    });
+  } catch (error) {
+    settings.PThread?.terminateAllThreads();
+    throw error;
+  }
 }

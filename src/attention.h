@@ -21,7 +21,15 @@
 
 namespace attention {
 
-enum class Type : int32_t { kFloat32 = 0, kFloat16 = 1, kBfloat16 = 2 };
+enum class Type : int32_t {
+  kFloat32 = 0,
+  kFloat16 = 1,
+  kBfloat16 = 2,
+  // Keys and values of a cache only. Their strides are in bytes.
+  kInt8 = 3,  // a token is padded to a multiple of 32 bytes; its scale, max |x| / 127, stands in an array of its own
+  kQ8_0 = 4,  // blocks of 32 as in ggml: float16 scale, 32 signed bytes
+  kQ4_0 = 5,  // blocks of 32 as in ggml: float16 scale, 16 bytes of two 4-bit numbers, 8 stands for 0
+};
 
 enum class MaskKind : int32_t {
   kNone = 0,
@@ -44,7 +52,8 @@ enum class Stage : int32_t {
 ///   out_i  = sum over visible j of P_ij v_j
 ///
 /// Key j is visible to row i of item b and head h iff all of these hold:
-///   i < q_length[b];  j < k_length[b];  p_i - left <= j (unless left < 0);  j <= p_i + right (unless right < 0);
+///   i < q_length[b];  j < k_length[b];  p_i - left <= j (unless left < 0 or j < prefix);
+///   j <= p_i + right (unless right < 0);
 ///   the boolean mask is non-zero there, or the additive mask is not -inf there.
 /// Causal attention is right = 0. Hidden keys and values are skipped: NaN or infinity in them changes no bit.
 /// A row that sees nothing: out 0, weights 0, L = -inf, or the sink where there is one.
@@ -69,6 +78,16 @@ struct Attention {
   const int32_t* k_length;  // (B) valid leading keys, or null: Tk
   const int32_t* offset;    // (B) position of row 0 among the keys, or null: 0
   int32_t left, right;      // window: keys visible before and after the row's own position; -1 = open
+  int32_t prefix;           // so many first keys stay visible whatever `left` says
+
+  // A cache whose tokens from ring_first on go round: key j >= ring_first stands in row
+  // ring_first + (ring_start[b] + j - ring_first) mod ring_size. ring_size = 0: key j stands in row j.
+  int32_t ring_first, ring_size;
+  const int32_t* ring_start;  // (B)
+
+  const float* k_scale;  // scales of kInt8 tokens, at b * scale_batch + h * scale_head + row
+  const float* v_scale;
+  int32_t scale_batch, scale_head;
 
   float scale;
   float softcap;  // c > 0: x -> c tanh(x / c). 0 = off
@@ -98,6 +117,27 @@ struct Attention {
 /// Bytes of working memory: O(Tk + D + Dv) for each thread, never O(Tq * Tk).
 size_t attention_scratch(const Attention& call);
 void attention(const Attention& call);
+
+/// Stores tokens in a cache: to[b, h, row(first[b] + t)] = from[b, h, t], in the cache's type. `row` goes round as in
+/// Attention: t -> t below ring_first, then ring_first + (t - ring_first) mod ring_size. A token with a value that is
+/// not finite reads as NaN in the quantised types, or its block of 32 does; `from` is float32 there, and the width of
+/// kQ8_0 and kQ4_0 a multiple of 32.
+struct Append {
+  int32_t B, H, T, width;
+  Type from_type, to_type;
+  const void* from;  // [B, H, T, width]
+  void* to;          // [B, H, rows, width]
+  int32_t from_batch, from_head, from_token;
+  int32_t to_batch, to_head, to_token;  // in bytes for the quantised types
+  float* scale;                         // of kInt8, or null
+  int32_t scale_batch, scale_head;
+  const int32_t* first;  // (B)
+  int32_t ring_first, ring_size;
+};
+void append(const Append& call);
+
+/// Bytes of one token of so many channels.
+size_t token_bytes(Type type, int32_t width);
 
 /// Joins attention over disjoint sets of keys. With m = max_k L_k and w_k = e^(L_k - m):
 ///   out = sum_k w_k out_k / W,  L = m + ln W,  W = sum_k w_k (+ e^(sink_h - m), once)

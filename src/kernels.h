@@ -24,6 +24,8 @@ class Scratch {
   }
   float* floats(size_t count) { return array<float>(count); }
   size_t used() const { return used_; }
+  /// What follows the arrays.
+  char* rest() const { return base_ ? base_ + used_ : nullptr; }
 
  private:
   char* base_;

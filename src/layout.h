@@ -1,4 +1,4 @@
-// Where the tokens of an item begin: strides, or starts of packed sequences.
+// Where the tokens of an item stand: strides, starts of packed sequences, rings.
 #pragma once
 
 #include "attention.h"
@@ -20,12 +20,56 @@ inline ptrdiff_t out_start(const Attention& call, int32_t b, int32_t h) {
 inline ptrdiff_t lse_start(const Attention& call, int32_t b, int32_t h) {
   return token_start(call.q_start, b, call.lse_batch, h, call.lse_head, 1);
 }
-/// The same for the key/value head that query head h reads: heads of a group are neighbours.
-inline ptrdiff_t key_start(const Attention& call, int32_t b, int32_t h) {
-  return token_start(call.k_start, b, call.k_batch, h / (call.H / call.Hkv), call.k_head, call.k_token);
+
+/// Heads of a group are neighbours: query head h reads this key/value head.
+inline int32_t kv_head(const Attention& call, int32_t h) { return h / (call.H / call.Hkv); }
+
+/// Keys or values of one item and key/value head.
+struct Tokens {
+  const void* data;
+  const float* scale;  // of kInt8
+  Type type;
+  ptrdiff_t first, stride;  // in elements, or bytes for the quantised types
+  int32_t width;
+  int32_t ring_first, ring_size, ring_start;
+
+  int32_t row(int32_t j) const {
+    return ring_size == 0 || j < ring_first ? j : ring_first + (ring_start + j - ring_first) % ring_size;
+  }
+  /// How many of `count` tokens from j on stand in neighbouring rows.
+  int32_t run(int32_t j, int32_t count) const {
+    if (ring_size == 0) return count;
+    const int32_t left = j < ring_first ? ring_first - j : ring_first + ring_size - row(j);
+    return left < count ? left : count;
+  }
+};
+
+inline Tokens key_tokens(const Attention& call, int32_t b, int32_t head) {
+  return {call.k,
+          call.k_scale ? call.k_scale + static_cast<ptrdiff_t>(b) * call.scale_batch +
+                             static_cast<ptrdiff_t>(head) * call.scale_head
+                       : nullptr,
+          call.k_type,
+          token_start(call.k_start, b, call.k_batch, head, call.k_head, call.k_token),
+          call.k_token,
+          call.D,
+          call.ring_first,
+          call.ring_size,
+          call.ring_size ? call.ring_start[b] : 0};
 }
-inline ptrdiff_t value_start(const Attention& call, int32_t b, int32_t h) {
-  return token_start(call.k_start, b, call.v_batch, h / (call.H / call.Hkv), call.v_head, call.v_token);
+
+inline Tokens value_tokens(const Attention& call, int32_t b, int32_t head) {
+  return {call.v,
+          call.v_scale ? call.v_scale + static_cast<ptrdiff_t>(b) * call.scale_batch +
+                             static_cast<ptrdiff_t>(head) * call.scale_head
+                       : nullptr,
+          call.v_type,
+          token_start(call.k_start, b, call.v_batch, head, call.v_head, call.v_token),
+          call.v_token,
+          call.Dv,
+          call.ring_first,
+          call.ring_size,
+          call.ring_size ? call.ring_start[b] : 0};
 }
 
 }  // namespace attention

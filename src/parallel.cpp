@@ -1,4 +1,4 @@
-// Parallel loops of the threaded builds: a pool that starts on first use and sleeps between loops.
+// Parallel loops of the threaded builds: a pool that starts when the number of threads is set and sleeps between loops.
 //
 // The caller opens a job, works along and at the end spins for those who have joined; it never sleeps, because a page's
 // main thread may not. Threads come up in their own time (a browser needs the event loop for it): a job waits for those
@@ -67,7 +67,6 @@ struct Pool {
   }
 
   void run(int32_t count, const void* job_context, ParallelBody job_body) {
-    start();
     context = job_context;
     body = job_body;
     items = count;
@@ -91,7 +90,11 @@ Pool& pool() {
 
 }  // namespace
 
-void set_threads(int32_t count) { pool().wanted = std::clamp(count, 1, kMostThreads); }
+// Starting takes memory for stacks, so it isn't left to the first call: a call holds nothing that was not held before.
+void set_threads(int32_t count) {
+  pool().wanted = std::clamp(count, 1, kMostThreads);
+  pool().start();
+}
 int32_t threads() { return pool().wanted; }
 
 void parallel_for(int32_t items, double work, const void* context, ParallelBody body) {

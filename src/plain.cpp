@@ -11,6 +11,7 @@
 #include "attention.h"
 #include "half.h"
 #include "layout.h"
+#include "quantize.h"
 #include "visibility.h"
 
 namespace attention::plain {
@@ -24,10 +25,11 @@ struct Row {
 /// The logit of one cell up to a stage, without regard to what is hidden.
 float logit(const Attention& call, Row row, int32_t j, Stage stage) {
   const ptrdiff_t q = query_start(call, row.b, row.h) + static_cast<ptrdiff_t>(row.i) * call.q_token;
-  const ptrdiff_t k = key_start(call, row.b, row.h) + static_cast<ptrdiff_t>(j) * call.k_token;
+  const Tokens keys = key_tokens(call, row.b, kv_head(call, row.h));
   float dot = 0;
-  for (int32_t d = 0; d < call.D; ++d)
-    dot += load_value(call.q, call.q_type, q + d) * load_value(call.k, call.k_type, k + d);
+  for (int32_t d = 0; d < call.D; ++d) {
+    dot += load_value(call.q, call.q_type, q + d) * token_value(keys, keys.row(j), d);
+  }
   float x = dot * call.scale;
   if (stage >= Stage::kCapped && call.softcap > 0) x = call.softcap * std::tanh(x / call.softcap);
   if (stage >= Stage::kMasked && call.alibi) {
@@ -36,35 +38,51 @@ float logit(const Attention& call, Row row, int32_t j, Stage stage) {
   return x;
 }
 
+/// Every key that the row may see, before masks, lies in `span`; those between the prefix and the window are hidden.
+struct Visible {
+  KeyRange span;
+  int32_t prefix, first;
+  const Attention& call;
+  ptrdiff_t mask;
+
+  Visible(const Attention& attention, Row row)
+      : prefix(visible_prefix(attention, row.b, row.i)),
+        call(attention),
+        mask(mask_row_start(attention, row.b, row.h, row.i)) {
+    const KeyRange window = visible_keys(attention, row.b, row.i);
+    first = window.empty() ? INT32_MAX : window.first;
+    span = {prefix > 0 ? 0 : window.first, std::max(window.end, prefix)};
+  }
+  ptrdiff_t cell(int32_t j) const { return mask + static_cast<ptrdiff_t>(j) * call.mask_key; }
+  bool operator()(int32_t j) const { return (j < prefix || j >= first) && !hidden(call, cell(j)); }
+};
+
 /// The state of a row after all its keys: the greatest logit and the sum of e^(x - max), the sink in both.
 struct RowState {
   float max, sum;
 };
 
-/// Fills x[j] for all keys of the row's range, -inf where a mask hides one.
-RowState row_logits(const Attention& call, Row row, KeyRange keys, float* x) {
+/// Fills x[j] for all keys of the row's span, -inf for hidden ones.
+RowState row_logits(const Attention& call, Row row, const Visible& visible, float* x) {
   RowState state{-std::numeric_limits<float>::max(), 0};
   if (call.sinks && call.sinks[row.h] != -kInfinity) state = {call.sinks[row.h], 1};
   const float sink = state.max;
-  const ptrdiff_t mask = mask_row_start(call, row.b, row.h, row.i);
-  for (int32_t j = keys.first; j < keys.end; ++j) {
-    const ptrdiff_t cell = mask + static_cast<ptrdiff_t>(j) * call.mask_key;
-    x[j] = hidden(call, cell) ? -kInfinity : masked(call, cell, logit(call, row, j, Stage::kMasked));
+  for (int32_t j = visible.span.first; j < visible.span.end; ++j) {
+    x[j] = visible(j) ? masked(call, visible.cell(j), logit(call, row, j, Stage::kMasked)) : -kInfinity;
     if (x[j] > state.max) state.max = x[j];
   }
   if (state.sum > 0) state.sum = std::exp(sink - state.max);
-  for (int32_t j = keys.first; j < keys.end; ++j) state.sum += std::exp(x[j] - state.max);
+  for (int32_t j = visible.span.first; j < visible.span.end; ++j) state.sum += std::exp(x[j] - state.max);
   return state;
 }
 
-void row_output(const Attention& call, Row row, KeyRange keys, const float* x, RowState state, float* sums) {
+void row_output(const Attention& call, Row row, const Visible& visible, const float* x, RowState state, float* sums) {
   std::fill(sums, sums + call.Dv, 0.0f);
-  const ptrdiff_t mask = mask_row_start(call, row.b, row.h, row.i);
-  for (int32_t j = keys.first; j < keys.end; ++j) {
-    if (hidden(call, mask + static_cast<ptrdiff_t>(j) * call.mask_key)) continue;
+  const Tokens values = value_tokens(call, row.b, kv_head(call, row.h));
+  for (int32_t j = visible.span.first; j < visible.span.end; ++j) {
+    if (!visible(j)) continue;
     const float weight = std::exp(x[j] - state.max);
-    const ptrdiff_t v = value_start(call, row.b, row.h) + static_cast<ptrdiff_t>(j) * call.v_token;
-    for (int32_t c = 0; c < call.Dv; ++c) sums[c] += weight * load_value(call.v, call.v_type, v + c);
+    for (int32_t c = 0; c < call.Dv; ++c) sums[c] += weight * token_value(values, values.row(j), c);
   }
   const ptrdiff_t out = out_start(call, row.b, row.h) + static_cast<ptrdiff_t>(row.i) * call.out_token;
   const float norm = state.sum == 0 ? 0 : 1 / state.sum;
@@ -72,9 +90,9 @@ void row_output(const Attention& call, Row row, KeyRange keys, const float* x, R
 }
 
 void attend_row(const Attention& call, Row row, float* x, float* sums) {
-  const KeyRange keys = visible_keys(call, row.b, row.i);
-  const RowState state = row_logits(call, row, keys, x);
-  if (call.out) row_output(call, row, keys, x, state, sums);
+  const Visible visible(call, row);
+  const RowState state = row_logits(call, row, visible, x);
+  if (call.out) row_output(call, row, visible, x, state, sums);
   if (call.lse) {
     call.lse[lse_start(call, row.b, row.h) + row.i] = state.sum == 0 ? -kInfinity : state.max + std::log(state.sum);
   }
@@ -87,10 +105,10 @@ void add_weights_row(const Attention& call, Row row, float gain, float* x, float
     for (int32_t j = 0; j < end; ++j) weights[j] += gain * logit(call, row, j, call.weights_stage);
     return;
   }
-  const KeyRange keys = visible_keys(call, row.b, row.i);
-  const RowState state = row_logits(call, row, keys, x);
+  const Visible visible(call, row);
+  const RowState state = row_logits(call, row, visible, x);
   for (int32_t j = 0; j < call.Tk; ++j) {
-    const bool inside = j >= keys.first && j < keys.end;
+    const bool inside = j >= visible.span.first && j < visible.span.end;
     if (call.weights_stage == Stage::kMasked) {
       weights[j] += gain * (inside ? x[j] : -kInfinity);
     } else if (inside && state.sum != 0) {

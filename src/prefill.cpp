@@ -8,13 +8,13 @@
 // Source of the scheme: Dao et al., "FlashAttention" (2022).
 #include <algorithm>
 
-#include "convert.h"
 #include "kernels.h"
 #include "layout.h"
 #include "parallel.h"
 #include "row-group.h"
 #include "state.h"
 #include "tile.h"
+#include "tokens.h"
 
 namespace attention {
 
@@ -48,8 +48,10 @@ size_t lay_out(const Attention& call, void* base, Workspace& space) {
     group.bias = scratch.floats(call.mask_kind == MaskKind::kNone ? 0 : kLanes * kTileKeys);
   }
   space.row_buffer = scratch.floats(static_cast<size_t>(kLanes) * std::max(call.D, call.Dv));
-  space.key_tile = scratch.floats(call.k_type == Type::kFloat32 ? 0 : static_cast<size_t>(kTileKeys) * call.D);
-  space.value_tile = scratch.floats(call.v_type == Type::kFloat32 ? 0 : static_cast<size_t>(kTileKeys) * call.Dv);
+  space.key_tile =
+      scratch.floats(needs_buffer(call.k_type, call.ring_size) ? static_cast<size_t>(kTileKeys) * call.D : 0);
+  space.value_tile =
+      scratch.floats(needs_buffer(call.v_type, call.ring_size) ? static_cast<size_t>(kTileKeys) * call.Dv : 0);
   return scratch.used();
 }
 
@@ -102,7 +104,12 @@ ATTENTION_NOINLINE void add_visible_values(const Group& group, const float* valu
 class Block {
  public:
   Block(const Attention& call, int32_t b, int32_t h, int32_t i, int32_t rows, void* scratch)
-      : call_(call), b_(b), h_(h), i_(i) {
+      : call_(call),
+        b_(b),
+        h_(h),
+        i_(i),
+        keys_(key_tokens(call, b, kv_head(call, h))),
+        values_(value_tokens(call, b, kv_head(call, h))) {
     lay_out(call, scratch, space_);
     for (int32_t g = 0; g < kGroups; ++g)
       start_group(space_.groups[g], i + kLanes * g, std::clamp(rows - kLanes * g, 0, kLanes));
@@ -161,9 +168,7 @@ class Block {
   }
 
   void weigh_keys(int32_t key, int32_t end) {
-    const FloatRows k =
-        float_rows(call_.k, call_.k_type, key_start(call_, b_, h_) + static_cast<ptrdiff_t>(key) * call_.k_token,
-                   call_.k_token, end - key, call_.D, space_.key_tile);
+    const FloatRows k = token_rows(keys_, key, end - key, space_.key_tile);
     for (Group& group : space_.groups) {
       if (group.count == 0) continue;
       scores(group.queries, k.data + (group.key - key) * k.stride, k.stride, group.count, call_.D, group.logits);
@@ -173,9 +178,7 @@ class Block {
   }
 
   void sum_values(int32_t key, int32_t end, bool some) {
-    const FloatRows v =
-        float_rows(call_.v, call_.v_type, value_start(call_, b_, h_) + static_cast<ptrdiff_t>(key) * call_.v_token,
-                   call_.v_token, end - key, call_.Dv, space_.value_tile);
+    const FloatRows v = token_rows(values_, key, end - key, space_.value_tile);
     const bool finite = !some || all_finite(v.data, v.stride, end - key, call_.Dv);
     for (const Group& group : space_.groups) {
       if (group.count == 0) continue;
@@ -214,6 +217,7 @@ class Block {
 
   const Attention& call_;
   int32_t b_, h_, i_;
+  Tokens keys_, values_;
   Workspace space_;
 };
 

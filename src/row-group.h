@@ -28,9 +28,13 @@ class RowGroup {
       const KeyRange keys = visible_keys(call, b, rows[lane]);
       first_[lane] = keys.first;
       end_[lane] = keys.end;
+      prefix_[lane] = visible_prefix(call, b, rows[lane]);
+      longest_prefix_ = std::max(longest_prefix_, prefix_[lane]);
       inner_ = {std::max(inner_.first, keys.first), std::min(inner_.end, keys.end)};
       if (!keys.empty()) range_ = {std::min(range_.first, keys.first), std::max(range_.end, keys.end)};
     }
+    window_ = range_.first;
+    if (longest_prefix_ > 0) range_ = {0, std::max(range_.end, longest_prefix_)};
     if (range_.empty()) range_ = {0, 0};
   }
 
@@ -46,6 +50,7 @@ class RowGroup {
   Coverage cover(int32_t key, int32_t count, float* bias) {
     bias_ = nullptr;
     const bool inside = key >= inner_.first && key + count <= inner_.end;
+    if (key >= longest_prefix_ && key + count <= window_) return Coverage::kNone;
     if (call_->mask_kind == MaskKind::kNone) return inside ? Coverage::kAll : Coverage::kSome;
     const Coverage mask = gather_mask(key, count, bias);
     if (mask == Coverage::kNone) return mask;
@@ -88,7 +93,8 @@ class RowGroup {
   v128_t in_range(int32_t key, int32_t n) const {
     const v128_t j = wasm_i32x4_splat(key);
     const v128_t begun = wasm_i32x4_le(wasm_v128_load(first_ + 4 * n), j);
-    return wasm_v128_and(begun, wasm_i32x4_gt(wasm_v128_load(end_ + 4 * n), j));
+    const v128_t window = wasm_v128_and(begun, wasm_i32x4_gt(wasm_v128_load(end_ + 4 * n), j));
+    return wasm_v128_or(window, wasm_i32x4_gt(wasm_v128_load(prefix_ + 4 * n), j));
   }
 
   ATTENTION_NOINLINE void add_alibi(int32_t key, int32_t count, float* x) const {
@@ -147,10 +153,11 @@ class RowGroup {
 
   const Attention* call_ = nullptr;
   int32_t b_ = 0;
-  KeyRange range_{0, 0}, inner_{0, 0};  // what some row sees, and what all rows see
+  KeyRange range_{0, 0}, inner_{0, 0};       // what some row sees, and what all rows see
+  int32_t longest_prefix_ = 0, window_ = 0;  // nobody sees anything between them
   const float* bias_ = nullptr;
   int32_t heads_[kRows], rows_[kRows];
-  alignas(16) int32_t first_[kRows], end_[kRows];
+  alignas(16) int32_t first_[kRows], end_[kRows], prefix_[kRows];
 };
 
 }  // namespace attention

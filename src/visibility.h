@@ -26,7 +26,8 @@ inline int64_t row_position(const Attention& call, int32_t b, int32_t i) {
   return static_cast<int64_t>(i) + (call.offset ? call.offset[b] : 0);
 }
 
-/// The keys that row i of item b may see, before masks. Both ends grow with i, up to the query length.
+/// The keys that row i of item b may see, before masks and beside the prefix. Both ends grow with i, up to the query
+/// length.
 inline KeyRange visible_keys(const Attention& call, int32_t b, int32_t i) {
   if (i >= query_length(call, b)) return {0, 0};
   const int64_t p = row_position(call, b, i), length = key_length(call, b);
@@ -34,6 +35,13 @@ inline KeyRange visible_keys(const Attention& call, int32_t b, int32_t i) {
   const int64_t end = call.right < 0 ? length : std::clamp<int64_t>(p + call.right + 1, 0, length);
   if (first >= end) return {0, 0};
   return {static_cast<int32_t>(first), static_cast<int32_t>(end)};
+}
+
+/// The first keys that row i may see whatever the window's left end says: 0..result-1.
+inline int32_t visible_prefix(const Attention& call, int32_t b, int32_t i) {
+  if (call.prefix == 0 || i >= query_length(call, b)) return 0;
+  const int64_t end = call.right < 0 ? INT32_MAX : row_position(call, b, i) + call.right + 1;
+  return static_cast<int32_t>(std::clamp<int64_t>(end, 0, std::min(call.prefix, key_length(call, b))));
 }
 
 /// Where the mask of row i begins; step from key to key by call.mask_key.

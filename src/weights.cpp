@@ -7,13 +7,13 @@
 // the result but one strip of logits, and eight rows of them for a mean.
 #include <algorithm>
 
-#include "convert.h"
 #include "kernels.h"
 #include "layout.h"
 #include "parallel.h"
 #include "row-group.h"
 #include "state.h"
 #include "tile.h"
+#include "tokens.h"
 
 namespace attention {
 
@@ -59,8 +59,7 @@ void load_queries(const Attention& call, const Rows& rows, int32_t h, const Work
 
 /// Scores of the group with keys key..key+count-1 into space.logits.
 void tile_scores(const Attention& call, int32_t b, int32_t h, int32_t key, int32_t count, const Workspace& space) {
-  const ptrdiff_t first = key_start(call, b, h) + static_cast<ptrdiff_t>(key) * call.k_token;
-  const FloatRows k = float_rows(call.k, call.k_type, first, call.k_token, count, call.D, space.key_tile);
+  const FloatRows k = token_rows(key_tokens(call, b, kv_head(call, h)), key, count, space.key_tile);
   scores(space.queries, k.data, k.stride, count, call.D, space.logits);
 }
 

@@ -15,14 +15,14 @@ for (const build of builds()) {
   const attention = await loadBuild(build);
   describe(`scaledDotProductAttention, ${build}`, () => {
     for (const { name, q, k, v, options, outputType, ...call } of attentionCases) {
-      test(name, () => {
+      test(name, async () => {
         const { expected } = call;
         const inputs = remember(q, k, v);
         const { needWeights = true, ...others } = options;
-        const fused = attention.scaledDotProductAttention(q, k, v, { ...others, returnLse: true });
+        const fused = await attention.scaledDotProductAttention(q, k, v, { ...others, returnLse: true });
         assertClose(fused.output, expected.output, { ...kRounding[outputType], what: 'output' });
         assertClose(fused.lse, expected.lse, { absolute: 1e-5, relative: 1e-6, what: 'lse' });
-        const whole = attention.scaledDotProductAttention(q, k, v, { ...others, needWeights });
+        const whole = await attention.scaledDotProductAttention(q, k, v, { ...others, needWeights });
         assertClose(whole.weights, expected.weights, { what: 'weights' });
         assertClose(whole.output, expected.output, { ...kRounding[outputType], what: 'output beside weights' });
         assertUnchanged(inputs);

@@ -233,21 +233,30 @@ for (const build of builds()) {
       mha.dispose();
     });
 
-    test('B-038: a context of another width than the model', () => {
+    test('B-038: keys and values from contexts of other widths than the model', () => {
       const g = random(138);
-      const [dModel, numHeads, width] = [12, 3, 10];
-      const state = {
-        'q_proj.weight': g.tensor([12, 12], 0.3),
-        'k_proj.weight': g.tensor([12, width], 0.3),
-        'v_proj.weight': g.tensor([12, width], 0.3),
-        'out_proj.weight': g.tensor([12, 12], 0.3),
-      };
-      const mha = attention.multiHeadAttention({ dModel, numHeads, kDim: width, vDim: width });
-      mha.loadStateDict(state);
-      const x = g.tensor([2, 4, dModel]);
-      const context = g.tensor([2, 7, width]);
-      assertClose(mha.forward(x, { context }).output, layerOracle({ numHeads }, state, x, { context }).output);
-      mha.dispose();
+      const [dModel, numHeads] = [12, 3];
+      for (const [kDim, vDim] of [
+        [10, 10],
+        [10, 14],
+        [12, 5],
+      ]) {
+        const state = {
+          'q_proj.weight': g.tensor([12, 12], 0.3),
+          'k_proj.weight': g.tensor([12, kDim], 0.3),
+          'v_proj.weight': g.tensor([12, vDim], 0.3),
+          'out_proj.weight': g.tensor([12, 12], 0.3),
+        };
+        const mha = attention.multiHeadAttention({ dModel, numHeads, kDim, vDim });
+        mha.loadStateDict(state);
+        const x = g.tensor([2, 4, dModel]);
+        const key = g.tensor([2, 7, kDim]);
+        const context = kDim === vDim ? key : { key, value: g.tensor([2, 7, vDim]) };
+        const inputs = remember(x, key);
+        assertClose(mha.forward(x, { context }).output, layerOracle({ numHeads }, state, x, { context }).output);
+        assertUnchanged(inputs);
+        mha.dispose();
+      }
     });
 
     test('B-039: the layout changes the result even where T equals H', () => {

@@ -1,6 +1,7 @@
 // What holds for attention whatever the numbers are.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { attentionCase } from './support/attention-case.js';
 import { builds, loadBuild } from './support/builds.js';
 import { attentionCases } from './support/cases.js';
 import { random, seedOf } from './support/random.js';
@@ -236,8 +237,38 @@ for (const build of builds()) {
   });
 }
 
+/** Calls that are large enough to be shared among threads, beside those of the table. */
+const sharedCalls = [
+  attentionCase('prefill', { B: 2, H: 6, Hkv: 3, Tq: 200, Tk: 200, D: 40, Dv: 36 }, { isCausal: true }),
+  attentionCase('decode, many chunks', { B: 2, H: 6, Hkv: 2, Tq: 3, Tk: 5000, D: 40, Dv: 36 }),
+  attentionCase(
+    'one head',
+    { B: 1, H: 1, Hkv: 1, Tq: 900, Tk: 301, D: 33, Dv: 65 },
+    { windowSize: [90, 60], queryOffset: -200 },
+  ),
+];
+
+test('threads change no bit', async () => {
+  for (const threaded of builds().filter((name) => name.endsWith('-mt'))) {
+    const [one, many] = await Promise.all([threaded.replace('-mt', ''), threaded].map((name) => loadBuild(name)));
+    assert.ok(many.info.threads > 1);
+    const g = random(9);
+    const [x, weight] = [g.tensor([300, 250]), g.tensor([200, 250])];
+    for (let repeat = 0; repeat < 5; ++repeat) {
+      for (const { name, q, k, v, options } of [...sharedCalls, ...(repeat ? [] : attentionCases)]) {
+        const all = { ...options, returnLse: true };
+        const [want, got] = [one, many].map((each) => each.scaledDotProductAttention(q, k, v, all));
+        assertSameBits(got.output, want.output, `${threaded}, ${name}: output`);
+        assertSameBits(got.lse, want.lse, `${threaded}, ${name}: lse`);
+        if (want.weights) assertSameBits(got.weights, want.weights, `${threaded}, ${name}: weights`);
+      }
+      assertSameBits(many.linear(x, weight), one.linear(x, weight), `${threaded}: linear`);
+    }
+  }
+});
+
 test('every build agrees with the first', async () => {
-  const [first, ...others] = await Promise.all(builds().map(loadBuild));
+  const [first, ...others] = await Promise.all(builds().map((name) => loadBuild(name)));
   for (const { name, q, k, v, options, outputType } of attentionCases) {
     const relative = { float32: 0, float16: 2 ** -10, bfloat16: 2 ** -7 }[outputType];
     const want = first.scaledDotProductAttention(q, k, v, options).output;

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { builds, loadBuild } from './support/builds.js';
 import { multiHeadAttention as layerOracle, linear as linearOracle } from './support/oracle-layers.js';
 import { random, seedOf } from './support/random.js';
-import { assertClose, assertSameBits, assertUnchanged, remember, slice } from './support/tensors.js';
+import { assertClose, assertSameBits, assertUnchanged, cast, remember, slice } from './support/tensors.js';
 
 const kEdges = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 32, 33, 65];
 
@@ -108,5 +108,27 @@ for (const build of builds()) {
         mha.dispose();
       });
     }
+
+    test('a sequence without a batch, in half precision, and kept in memory', () => {
+      const { config } = layers['rope, softcap and window'];
+      const state = stateOf(config);
+      const x = random(11).tensor([11, config.dModel]);
+      const mha = attention.multiHeadAttention(config);
+      mha.loadStateDict(state);
+      const batch = (tensor) => ({ ...tensor, shape: [1, ...tensor.shape] });
+      const want = layerOracle(config, state, batch(x));
+      const { output, weights } = mha.forward(x, { needWeights: true });
+      assertClose(batch(output), want.output);
+      assertClose(batch(weights), want.weights);
+      const half = cast(x, 'float16');
+      const wantHalf = layerOracle(config, state, batch(half)).output;
+      assertClose(batch(mha.forward(half).output), wantHalf, { absolute: 1e-5, relative: 2 ** -11 });
+      const resident = attention.tensor(x.data, x.shape);
+      const out = attention.tensor(null, x.shape);
+      mha.forward(resident, { out });
+      assertClose(batch({ data: out.data, shape: x.shape }), want.output);
+      mha.dispose();
+      for (const tensor of [resident, out]) tensor.dispose();
+    });
   });
 }

@@ -30,6 +30,14 @@ function longTensors() {
   return [g.tensor([1, 1, T, D]), g.tensor([1, 1, T, D]), g.tensor([1, 1, T, D])];
 }
 
+/** An instance whose threads, if it has some, are up: each keeps its stack from its first loop on. */
+async function warmInstance(build) {
+  const attention = await loadBuild(build);
+  const x = random(1).tensor([1, 8, 128, 64]);
+  attention.scaledDotProductAttention(x, x, x);
+  return attention;
+}
+
 /** Fills the module's memory up to `bytes` or a little less, so that a call which needs more has to make it grow. */
 function leaveFree(attention, bytes) {
   const free = () => attention.memory.total - attention.memory.allocated;
@@ -43,14 +51,15 @@ function leaveFree(attention, bytes) {
 for (const build of builds()) {
   describe(`memory, ${build}`, () => {
     test(`T = ${T}: at most 2 MiB beside inputs and output`, async () => {
-      const attention = await loadBuild(build);
+      const attention = await warmInstance(build);
       const [q, k, v] = longTensors();
       const resident = [q, k, v].map(({ data, shape }) => attention.tensor(data, shape));
       const out = attention.tensor(null, q.shape);
       leaveFree(attention, 2 * kMiB);
       const before = attention.memory;
-      // Scalar passes over half a billion scores take too long for a test; the narrow window covers that build.
-      const causal = attention.info.simd === 'scalar' ? [] : [{ isCausal: true }];
+      // Half a billion scores take seconds: the best build computes them all, and a narrow window covers the others.
+      const isBest = build === builds().at(-1) && attention.info.simd !== 'scalar';
+      const causal = isBest ? [{ isCausal: true }] : [];
       for (const options of [{ windowSize: [128, 0], queryOffset: 0 }, ...causal]) {
         attention.scaledDotProductAttention(...resident, { ...options, out });
         assertNoGrowth(attention, before);
@@ -60,7 +69,7 @@ for (const build of builds()) {
     });
 
     test('chosen rows of the weights cost O(rows · Tk)', async () => {
-      const attention = await loadBuild(build);
+      const attention = await warmInstance(build);
       const [q, k, v] = longTensors();
       const resident = [q, k, v].map(({ data, shape }) => attention.tensor(data, shape));
       const out = attention.tensor(null, q.shape);

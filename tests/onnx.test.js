@@ -61,7 +61,9 @@ const operators = {
   Softmax: {
     needs: (attention) => attention.softmax,
     run(attention, { attributes: { axis = -1 }, inputs: { input } }) {
-      const output = alongAxis(plain(input), (axis + input.shape.length) % input.shape.length, attention.softmax);
+      const output = alongAxis(plain(input), (axis + input.shape.length) % input.shape.length, (x) =>
+        attention.softmax(x),
+      );
       return { output };
     },
   },

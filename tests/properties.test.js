@@ -1,5 +1,5 @@
 // Random shapes and random sets of options against the float64 oracle. fast-check prints the seed and the smallest
-// failing call; ATTENTION_WASM_SEED repeats a run.
+// failing call; ATTENTION_WASM_SEED repeats a run, ATTENTION_WASM_RUNS multiplies their number for a long search.
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { builds, loadBuild } from './support/builds.js';
@@ -7,6 +7,7 @@ import { attention as oracle, varlenAttention as varlenOracle } from './support/
 import { random } from './support/random.js';
 import { assertClose, assertUnchanged, cast, remember, starts } from './support/tensors.js';
 
+const kMore = Number(process.env.ATTENTION_WASM_RUNS ?? 1);
 const kParameters = process.env.ATTENTION_WASM_SEED ? { seed: Number(process.env.ATTENTION_WASM_SEED) } : {};
 const kRounding = { float32: 0, float16: 2 ** -11, bfloat16: 2 ** -8 };
 
@@ -42,7 +43,7 @@ const optionSet = fc.record({
       density: fc.constantFrom(0.1, 0.5, 0.95),
     }),
   ),
-  scale: optional(fc.constantFrom(0, 1, -0.25)),
+  scale: optional(fc.constantFrom(0, 0.3, -0.25)),
   softcap: optional(fc.constantFrom(0.5, 2, 30)),
   alibi: optional(fc.constantFrom('published', 'own')),
   sinks: fc.boolean(),
@@ -109,22 +110,20 @@ test('any valid call answers as the oracle', () => {
     ].map((x) => cast(x, set.dtype));
     const options = optionsOf(g, s, set);
     const needWeights = chosenWeights(g, s, set.needWeights);
-    // An explicit scale of 1 makes logits of up to √D · 5, whose own float32 rounding shows.
-    const absolute = options.scale === 1 ? 3e-5 : 1e-5;
-    const rounding = { absolute, relative: kRounding[set.dtype] };
+    const rounding = { absolute: 1e-5, relative: kRounding[set.dtype] };
     const inputs = remember(q, k, v);
     const want = oracle(q, k, v, { ...options, needWeights });
     for (const { build, attention } of instances) {
       const fused = attention.scaledDotProductAttention(q, k, v, { ...options, returnLse: true });
       assertClose(fused.output, want.output, { ...rounding, what: `${build}: output` });
-      assertClose(fused.lse, want.lse, { absolute, relative: 1e-6, what: `${build}: lse` });
+      assertClose(fused.lse, want.lse, { relative: 1e-6, what: `${build}: lse` });
       const whole = attention.scaledDotProductAttention(q, k, v, { ...options, needWeights });
-      assertClose(whole.weights, want.weights, { absolute, what: `${build}: weights` });
+      assertClose(whole.weights, want.weights, { what: `${build}: weights` });
       assertClose(whole.output, want.output, { ...rounding, what: `${build}: output beside weights` });
       assertUnchanged(inputs);
     }
   });
-  fc.assert(property, { ...kParameters, numRuns: 250 });
+  fc.assert(property, { ...kParameters, numRuns: 250 * kMore });
 });
 
 test('any packed sequences answer as the oracle', () => {
@@ -154,5 +153,5 @@ test('any packed sequences answer as the oracle', () => {
       assertClose(got.lse, want.lse, { what: `${build}: lse` });
     }
   });
-  fc.assert(property, { ...kParameters, numRuns: 80 });
+  fc.assert(property, { ...kParameters, numRuns: 80 * kMore });
 });

@@ -41,10 +41,18 @@ export function build(targets = []) {
   finishGlue();
 }
 
-/** What bundlers need to read in Emscripten's JavaScript, and Emscripten doesn't write: pattern, replacement. */
+/**
+ * What Emscripten writes into its JavaScript and bundlers stumble over: pattern, replacement. bindings/wasm.js alone
+ * names the files of dist/, in the form that bundlers read.
+ */
 const kGlueEdits = [
-  // A worker whose options stand elsewhere stops Vite ("unable to parse the worker options").
-  [/var workerOptions=(\{[^}]*\});worker=new Worker\((new URL\([^)]*\)),workerOptions\)/, 'worker=new Worker($2,$1)'],
+  // Bundlers would build this file once more, as a worker in their own format, which it can't be in.
+  [
+    /var workerOptions=(\{[^}]*\});worker=new Worker\(new URL\([^)]*\),workerOptions\)/,
+    'worker=new Worker(Module.workerUrl,$1)',
+  ],
+  [/worker=new Worker\(new URL\([^)]*\),/, 'worker=new Worker(Module.workerUrl,'],
+  [/return new URL\("attention\.[\w-]+\.wasm",import\.meta\.url\)\.href/, 'return""'],
   // Node's own modules, asked for in Node only: out of sight of bundlers for browsers.
   [
     /await import\((["'])(module|worker_threads)\1\)/g,
@@ -58,7 +66,7 @@ function finishGlue() {
     const file = join(folder, name);
     const glue = readFileSync(file, 'utf8');
     const edited = kGlueEdits.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), glue);
-    if (/workerOptions|import\(["']/.test(edited)) {
+    if (/workerOptions|import\(["']|new URL\(["']/.test(edited)) {
       throw new SetupError(`${name} isn't as expected: another Emscripten? Adapt kGlueEdits in tools/build.js.`);
     }
     if (edited !== glue) writeFileSync(file, edited);

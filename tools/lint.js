@@ -6,7 +6,12 @@ import { configureHost, ensureHostPackages, hostFolder } from './host.js';
 import { capture, ensureSystemPackages, main, projectRoot, SetupError, say } from './machine.js';
 
 const kLlvm = '/usr/lib/llvm-19/bin';
-const kTypeProjects = ['tsconfig.json', 'web/tsconfig.json', 'tests/types/tsconfig.json'];
+const kTypeProjects = [
+  'tsconfig.json',
+  'web/tsconfig.json',
+  'tests/types/tsconfig.json',
+  'tests/types/tsconfig.browser.json',
+];
 
 /** Each check throws with the tool's findings. */
 export const checks = {

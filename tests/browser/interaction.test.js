@@ -129,6 +129,7 @@ test('the address holds what was chosen, and a reload or another address brings 
     await page.getByRole('radio', { name: '8' }).check();
     await page.getByLabel('Rotary positions (RoPE)').click();
     const { state, weights } = await stateOf(page);
+    await page.waitForURL(/rope=1/);
     await page.reload();
     await page.waitForFunction(() => 'attentionPage' in window);
     const again = await stateOf(page);

@@ -19,6 +19,7 @@ test('the page is cross-origin isolated and says what runs', async () => {
     const { info, milliseconds } = await stateOf(page);
     assert.equal(info.backend, 'wasm');
     assert.equal(info.simd, 'relaxed');
+    assert.equal(info.threads, await page.evaluate(() => Math.min(16, navigator.hardwareConcurrency)));
     const line = await page.locator('#run').textContent();
     assert.match(line, /^(< )?\d+(\.\d+)? ms · relaxed SIMD · \d+ threads?$/);
     assert.ok(milliseconds >= 0 && milliseconds < 5000);
@@ -45,7 +46,7 @@ test('a long text: 256 tokens are computed, and the page says that it left out t
     assert.deepEqual(state.weights.shape, [1, 8, 256, 256]);
     assertMatchesOracle(state);
     assert.match(await page.locator('#token-count').textContent(), /first 256 of 300/);
-    assert.ok((await page.locator('*').count()) < 5 * 256, 'elements grow with the tokens, not with their square');
+    assert.ok((await page.locator('*').count()) < 12 * 256, 'elements grow with the tokens, not with their square');
   });
 });
 
@@ -99,6 +100,6 @@ test('another seed draws other weights, and its number is shown and kept in the 
     assert.notDeepEqual(after.weights, before.weights);
     assertMatchesOracle(after);
     assert.equal(await page.locator('#seed').textContent(), '2');
-    assert.match(page.url(), /#seed=2$/);
+    await page.waitForURL(/#seed=2$/);
   });
 });

@@ -73,9 +73,10 @@ class Case {
   }
 
   void print() const {
-    std::printf("B %d H %d Hkv %d Tq %d Tk %d D %d Dv %d window [%d, %d] softcap %g mask %d alibi %d sinks %d lengths %d\n",
-                B, H, Hkv, Tq, Tk, D, Dv, call_.left, call_.right, double(call_.softcap), int(call_.mask_kind),
-                call_.alibi != nullptr, call_.sinks != nullptr, call_.k_length != nullptr);
+    std::printf(
+        "B %d H %d Hkv %d Tq %d Tk %d D %d Dv %d window [%d, %d] softcap %g mask %d alibi %d sinks %d lengths %d\n", B,
+        H, Hkv, Tq, Tk, D, Dv, call_.left, call_.right, double(call_.softcap), int(call_.mask_kind),
+        call_.alibi != nullptr, call_.sinks != nullptr, call_.k_length != nullptr);
   }
 
   template <typename Function, typename Scratch>

@@ -1,53 +1,12 @@
 // The one table of attention calls that every build and backend has to answer as the oracle does.
 // Sizes go by edge: 0, 1, lanes of 4 and 8 ± 1, tiles of 32 and 64 ± 1, primes; dimensions differ from each other.
-import { attention } from './oracle.js';
-import { random, seedOf } from './random.js';
-import { cast } from './tensors.js';
+import { attentionCase } from './attention-case.js';
 
 const kLaneAndTileEdges = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 97, 127, 128, 129];
 export const kHeadSizes = [
   ...[1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 33, 63, 64, 65, 72, 80, 88, 96, 100, 127, 128, 129],
   ...[192, 256, 257, 320, 512],
 ];
-const kDefaultSizes = { B: 2, H: 6, Hkv: 3, Tq: 5, Tk: 7, D: 8, Dv: 9 };
-
-/**
- * One call: its tensors, options, and what the oracle answers, computed once and only when it is asked for.
- * `options` may be a function of (generator, sizes).
- */
-export function attentionCase(name, sizes, options = {}, { dtype = 'float32', change, ...rest } = {}) {
-  const generator = random(seedOf(name));
-  const s = { ...kDefaultSizes, ...sizes };
-  const shape = (heads, length, size) => {
-    if (s.rank === 2) return [length, size];
-    if (s.rank === 3) return [heads, length, size];
-    return s.layout === 'bthd' ? [s.B, length, heads, size] : [s.B, heads, length, size];
-  };
-  const types = Array.isArray(dtype) ? dtype : [dtype, dtype, dtype];
-  const tensors = [
-    generator.tensor(shape(s.H, s.Tq, s.D)),
-    generator.tensor(shape(s.Hkv, s.Tk, s.D)),
-    generator.tensor(shape(s.Hkv, s.Tk, s.Dv)),
-  ];
-  change?.(...tensors, generator);
-  const [q, k, v] = tensors.map((tensor, n) => cast(tensor, types[n]));
-  const chosen = typeof options === 'function' ? options(generator, s) : { ...options };
-  if (s.layout) chosen.layout = s.layout;
-  let answer;
-  return {
-    name,
-    q,
-    k,
-    v,
-    options: chosen,
-    outputType: types[0],
-    get expected() {
-      answer ??= attention(q, k, v, chosen);
-      return answer;
-    },
-    ...rest,
-  };
-}
 
 function sizeCases() {
   const cases = [];
@@ -250,6 +209,27 @@ function weightCases() {
     ]) {
       const options = (g, s) => ({ needWeights, sinks: g.tensor([s.H]).data, isCausal: 'bottom-right' });
       cases.push(attentionCase(`needWeights ${JSON.stringify(needWeights)}, ${name}`, sizes, options));
+    }
+  }
+  for (const [name, sizes] of [
+    ['many rows', { Tq: 35, Tk: 66 }],
+    ['one row', { Tq: 1, Tk: 66 }],
+  ]) {
+    for (const stage of ['scores', 'capped', 'masked', 'weights']) {
+      for (const part of [{}, { heads: [3, 0, 5], rows: [sizes.Tq - 1] }, { heads: [2, 4], mean: true }]) {
+        cases.push(
+          attentionCase(`stage ${stage} ${JSON.stringify(part)}, ${name}`, sizes, (g, s) => ({
+            needWeights: { stage, ...part },
+            softcap: 1.5,
+            alibiSlopes: true,
+            isCausal: 'bottom-right',
+            windowSize: [50, -1],
+            keyLengths: Int32Array.of(66, 40),
+            attnMask: g.booleans([s.H, s.Tq, s.Tk], 0.8),
+            sinks: g.tensor([s.H]).data,
+          })),
+        );
+      }
     }
   }
   cases.push(attentionCase('needWeights mean, bthd', { layout: 'bthd', Tq: 33, Tk: 40 }, { needWeights: 'mean' }));

@@ -20,15 +20,17 @@ export function linear(x, weight, bias) {
 }
 
 /**
+ * x: [B, T, dModel]; `context` is what keys and values are made from, one tensor or { key, value }.
  * Projects, splits into heads, turns queries and keys, attends, joins and projects back.
  * `state` maps q_proj.weight, k_proj.weight, v_proj.weight, out_proj.weight and their .bias to tensors.
  */
 export function multiHeadAttention(config, state, x, { context = x, positions, ...options } = {}) {
   const { numHeads, numKvHeads = numHeads, isCausal, softcap, windowSize } = config;
+  const { key, value } = context.key ? context : { key: context, value: context };
   const project = (input, name) => linear(input, state[`${name}.weight`], state[`${name}.bias`]);
   const q = turn(splitHeads(project(x, 'q_proj'), numHeads), config.rope, positions);
-  const k = turn(splitHeads(project(context, 'k_proj'), numKvHeads), config.rope, positions);
-  const v = splitHeads(project(context, 'v_proj'), numKvHeads);
+  const k = turn(splitHeads(project(key, 'k_proj'), numKvHeads), config.rope, positions);
+  const v = splitHeads(project(value, 'v_proj'), numKvHeads);
   const attended = attention(q, k, v, { isCausal, softcap, windowSize, ...options });
   const [B, H, T, Dv] = attended.output.shape;
   const joined = { data: transpose(attended.output, [0, 2, 1, 3]).data, shape: [B, T, H * Dv] };

@@ -29,7 +29,7 @@ export function attention(q, k, v, options = {}) {
   return {
     output: likeQuery({ data: output, shape: [B, H, Tq, Dv] }, q, options.layout),
     lse: withoutLeadingOnes({ data: lse, shape: [B, H, Tq] }, 4 - q.shape.length),
-    weights: select(full('weights'), options.needWeights, 4 - q.shape.length),
+    weights: select(full(options.needWeights?.stage ?? 'weights'), options.needWeights, 4 - q.shape.length),
     stage: (name) => full(name),
   };
 }
@@ -154,24 +154,24 @@ function withoutLeadingOnes(tensor, count) {
   return { ...tensor, shape: tensor.shape.slice(count) };
 }
 
-/** What `needWeights` selects of the full weights: everything, the mean over heads, or chosen heads and rows. */
+/** What `needWeights` selects of the full weights: everything, or chosen heads and rows; or the mean over the heads. */
 function select(weights, choice, missingAxes) {
   const [B, H, Tq, Tk] = weights.shape;
   const heads = choice?.heads ?? Array.from({ length: H }, (_, h) => h);
   const rows = choice?.rows ?? Array.from({ length: Tq }, (_, i) => i);
-  const at = (b, h, i, j) => weights.data[((b * H + h) * Tq + i) * Tk + j];
-  const chosen = new Float64Array(B * heads.length * rows.length * Tk);
-  let n = 0;
+  const wantsMean = choice === 'mean' || choice?.mean;
+  const matrix = rows.length * Tk;
+  const copies = wantsMean ? 1 : heads.length;
+  const chosen = new Float64Array(B * copies * matrix);
   for (let b = 0; b < B; ++b)
-    for (const h of heads) for (const i of rows) for (let j = 0; j < Tk; ++j) chosen[n++] = at(b, h, i, j);
-  const perHead = { data: chosen, shape: [B, heads.length, rows.length, Tk] };
-  if (choice !== 'mean') return withoutLeadingOnes(perHead, missingAxes);
-  const mean = new Float64Array(B * Tq * Tk);
-  for (let n = 0; n < chosen.length; ++n) {
-    const inItem = n % (Tq * Tk);
-    mean[Math.floor(n / (H * Tq * Tk)) * Tq * Tk + inItem] += chosen[n] / H;
-  }
-  return withoutLeadingOnes({ data: mean, shape: [B, Tq, Tk] }, Math.min(missingAxes, 1));
+    for (const [n, h] of heads.entries())
+      for (const [r, i] of rows.entries())
+        for (let j = 0; j < Tk; ++j) {
+          const to = (b * copies + (wantsMean ? 0 : n)) * matrix + r * Tk + j;
+          chosen[to] += weights.data[((b * H + h) * Tq + i) * Tk + j] / (wantsMean ? heads.length : 1);
+        }
+  if (wantsMean) return withoutLeadingOnes({ data: chosen, shape: [B, rows.length, Tk] }, Math.min(missingAxes, 1));
+  return withoutLeadingOnes({ data: chosen, shape: [B, heads.length, rows.length, Tk] }, missingAxes);
 }
 
 /** Packed sequences [sum T, H, D]: each attended by itself. */

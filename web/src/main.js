@@ -15,6 +15,8 @@ import { createRowTable } from './views/row-table.js';
 /** @type {(keyof State)[]} */
 const kRerun = ['text', 'heads', 'causal', 'rope', 'seed'];
 
+const kPause = 200;
+
 async function start() {
   /** @type {import('./state.js').Store} */
   const store = createStore({
@@ -59,7 +61,7 @@ async function start() {
   store.subscribe((state, changed) => {
     if (!kRerun.some((name) => changed.has(name))) return;
     compute();
-    history.replaceState(null, '', `${location.pathname}${location.search}${hashFromSettings(state)}`);
+    writeAddress(state);
   });
   store.subscribe((_, changed) => {
     if (changed.has('focus') || changed.has('locked')) showFocus();
@@ -91,6 +93,24 @@ async function start() {
     },
     /** What came up: version, build, threads, and why not better. */
     info: attention.info,
+  };
+}
+
+/** Once the reader pauses: browsers limit how often the address may change. */
+const writeAddress = afterPause(kPause, (/** @type {State} */ state) => {
+  history.replaceState(null, '', `${location.pathname}${location.search}${hashFromSettings(state)}`);
+});
+
+/**
+ * @template T
+ * @param {number} milliseconds @param {(value: T) => void} action with the last value
+ * @returns {(value: T) => void}
+ */
+function afterPause(milliseconds, action) {
+  let timer = 0;
+  return (value) => {
+    clearTimeout(timer);
+    timer = window.setTimeout(action, milliseconds, value);
   };
 }
 

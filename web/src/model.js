@@ -2,7 +2,7 @@
 import { hashText, normals } from './random.js';
 
 /** @typedef {import('attention-wasm').Attention} Attention */
-/** @typedef {{ data: Float32Array, shape: number[] }} Tensor */
+/** @typedef {{ data: Float32Array, shape: readonly number[] }} Tensor */
 /** @typedef {{ heads: number, causal: boolean, rope: boolean, seed: number }} LayerSettings */
 /**
  * @typedef {object} Run what one run of the layer took and gave

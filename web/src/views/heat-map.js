@@ -80,11 +80,14 @@ export function cellAt(layout, x, y) {
 function begin(canvas, { width, height }) {
   const ratio = window.devicePixelRatio || 1;
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
+  const pixels = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== pixels[0] || canvas.height !== pixels[1]) {
+    [canvas.width, canvas.height] = pixels; // costly: only when it changes
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
   context.font = labelFont();
   context.textBaseline = 'middle';
   return context;

@@ -12,7 +12,11 @@ export function createLegend() {
   ramp.style.backgroundImage = kGradient;
   const highestText = element('span', { className: 'number end', id: 'highest' });
   const hidden = element('span', { className: 'key' }, element('span', { className: 'swatch' }), 'hidden by the mask');
-  const axes = element('p', { className: 'axes' }, 'Rows ask, columns are asked. Each row adds up to 1.');
+  const axes = element(
+    'p',
+    { className: 'axes' },
+    'Rows ask, columns are asked; each row adds up to 1. Heads and tokens count from 0.',
+  );
   const readout = element('p', { className: 'readout', id: 'readout', 'aria-live': 'polite' });
   byId('legend').append(
     element(

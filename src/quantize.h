@@ -1,0 +1,96 @@
+// The block formats of a quantised cache, one value at a time: 32 numbers with one scale.
+//   int8, q8_0: x = d q, d = max |x| / 127, q rounded half away from 0
+//   q4_0:       x = d (q - 8), d = (the value of largest magnitude) / -8, q = min(15, trunc(x / d + 8.5))
+// The quantiser divides by d in float32, the reader multiplies by d as it was stored, in float16.
+// Source: ggml's block_q8_0 and block_q4_0.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "half.h"
+#include "layout.h"
+
+namespace attention {
+
+constexpr int32_t kBlockValues = 32;
+
+inline bool is_quantized(Type type) { return type >= Type::kInt8; }
+inline int32_t blocks_of(int32_t width) { return (width + kBlockValues - 1) / kBlockValues; }
+inline int32_t block_bytes(Type type) { return type == Type::kInt8 ? 32 : type == Type::kQ8_0 ? 34 : 18; }
+
+inline const uint8_t* token_block(const Tokens& tokens, int32_t row, int32_t block) {
+  return static_cast<const uint8_t*>(tokens.data) + tokens.first + row * tokens.stride +
+         static_cast<ptrdiff_t>(block) * block_bytes(tokens.type);
+}
+
+/// The numbers of a block, behind the scale.
+inline const uint8_t* block_numbers(Type type, const uint8_t* block) { return type == Type::kInt8 ? block : block + 2; }
+
+inline float block_scale(const Tokens& tokens, int32_t row, int32_t block) {
+  if (tokens.type == Type::kInt8) return tokens.scale[row];
+  uint16_t half;
+  std::memcpy(&half, token_block(tokens, row, block), sizeof half);
+  return float_from_half(half);
+}
+
+/// Number c of a block, without its scale.
+inline int32_t block_number(Type type, const uint8_t* block, int32_t c) {
+  const uint8_t* numbers = block_numbers(type, block);
+  if (type != Type::kQ4_0) return static_cast<int8_t>(numbers[c]);
+  return (c < 16 ? numbers[c] & 15 : numbers[c - 16] >> 4) - 8;
+}
+
+/// Channel c of the token in a row, whatever the type.
+inline float token_value(const Tokens& tokens, int32_t row, int32_t c) {
+  if (!is_quantized(tokens.type)) return load_value(tokens.data, tokens.type, tokens.first + row * tokens.stride + c);
+  const int32_t block = c / kBlockValues;
+  return block_scale(tokens, row, block) *
+         static_cast<float>(block_number(tokens.type, token_block(tokens, row, block), c % kBlockValues));
+}
+
+/// The value of largest magnitude, with its sign, the first one if there are several; NaN if any value is not finite.
+inline float largest(const float* x, int32_t count) {
+  float most = 0;
+  for (int32_t c = 0; c < count; ++c) {
+    if (!std::isfinite(x[c])) return std::numeric_limits<float>::quiet_NaN();
+    if (std::fabs(x[c]) > std::fabs(most)) most = x[c];
+  }
+  return most;
+}
+
+/// round(x / d) within -127..127; 0 where d is 0 or not a number.
+inline int8_t int8_number(float x, float d) {
+  const float ratio = x / d;
+  return std::fabs(ratio) <= 128 ? static_cast<int8_t>(std::fmin(127, std::fmax(-127, std::round(ratio)))) : 0;
+}
+
+inline uint8_t int4_number(float x, float d) {
+  const float shifted = x / d + 8.5f;
+  return shifted > 0 && shifted < 17 ? static_cast<uint8_t>(std::fmin(15, std::trunc(shifted))) : d == 0 ? 8 : 0;
+}
+
+/// One token of float32 channels into its place; channels past the width are 0.
+inline void quantize_token(Type type, const float* x, int32_t width, uint8_t* to, float* scale) {
+  if (type == Type::kInt8) {
+    const float d = std::fabs(largest(x, width)) / 127;
+    *scale = d;
+    for (int32_t c = 0; c < blocks_of(width) * kBlockValues; ++c) {
+      to[c] = static_cast<uint8_t>(c < width ? int8_number(x[c], d) : 0);
+    }
+    return;
+  }
+  for (int32_t c = 0; c < width; c += kBlockValues, x += kBlockValues, to += block_bytes(type)) {
+    const float most = largest(x, kBlockValues), d = type == Type::kQ8_0 ? std::fabs(most) / 127 : most / -8;
+    const uint16_t half = half_from_float(d);
+    std::memcpy(to, &half, sizeof half);
+    for (int32_t i = 0; type == Type::kQ8_0 && i < kBlockValues; ++i)
+      to[2 + i] = static_cast<uint8_t>(int8_number(x[i], d));
+    for (int32_t i = 0; type == Type::kQ4_0 && i < 16; ++i) {
+      to[2 + i] = static_cast<uint8_t>(int4_number(x[i], d) | int4_number(x[i + 16], d) << 4);
+    }
+  }
+}
+
+}  // namespace attention

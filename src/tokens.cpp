@@ -1,0 +1,51 @@
+// Keys and values as float32 rows: conversion, dequantisation, and the seam of a ring.
+//   Cost: one read and one write a value that is not used in place; x = d q for the quantised ones.
+#include "tokens.h"
+
+#include "quantize.h"
+#include "simd.h"
+
+namespace attention {
+
+namespace {
+
+void dequantize_row(const Tokens& tokens, int32_t row, float* out) {
+  for (int32_t block = 0; block < blocks_of(tokens.width); ++block) {
+    const uint8_t* from = token_block(tokens, row, block);
+    const v128_t scale = wasm_f32x4_splat(block_scale(tokens, row, block));
+    const int32_t width = tokens.width - kBlockValues * block;
+    for (int32_t c = 0; c < kBlockValues && c < width; c += 4) {
+      const v128_t numbers =
+          wasm_i32x4_make(block_number(tokens.type, from, c), block_number(tokens.type, from, c + 1),
+                          block_number(tokens.type, from, c + 2), block_number(tokens.type, from, c + 3));
+      store_lanes(out + kBlockValues * block + c, wasm_f32x4_mul(scale, wasm_f32x4_convert_i32x4(numbers)), width - c);
+    }
+  }
+}
+
+void copy_rows(const Tokens& tokens, int32_t row, int32_t count, float* out) {
+  for (int32_t i = 0; i < count; ++i, out += tokens.width) {
+    if (is_quantized(tokens.type)) {
+      dequantize_row(tokens, row + i, out);
+    } else {
+      const ptrdiff_t from = (tokens.first + (row + i) * tokens.stride) * static_cast<ptrdiff_t>(size_of(tokens.type));
+      convert(static_cast<const char*>(tokens.data) + from, tokens.type, out, Type::kFloat32, tokens.width);
+    }
+  }
+}
+
+}  // namespace
+
+FloatRows token_rows(const Tokens& tokens, int32_t j, int32_t count, float* buffer) {
+  if (tokens.type == Type::kFloat32 && tokens.run(j, count) == count) {
+    return {static_cast<const float*>(tokens.data) + tokens.first + tokens.row(j) * tokens.stride, tokens.stride};
+  }
+  for (int32_t done = 0; done < count;) {
+    const int32_t run = tokens.run(j + done, count - done);
+    copy_rows(tokens, tokens.row(j + done), run, buffer + static_cast<ptrdiff_t>(done) * tokens.width);
+    done += run;
+  }
+  return {buffer, tokens.width};
+}
+
+}  // namespace attention

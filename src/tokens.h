@@ -1,0 +1,15 @@
+// Keys and values as float32 rows, whatever type and place they are kept in.
+#pragma once
+
+#include "convert.h"
+#include "layout.h"
+
+namespace attention {
+
+/// Whether rows of tokens have to be brought together in a buffer.
+inline bool needs_buffer(Type type, int32_t ring_size) { return type != Type::kFloat32 || ring_size != 0; }
+
+/// Tokens j..j+count-1: in place where they are float32 in neighbouring rows, else in `buffer` [count][width].
+FloatRows token_rows(const Tokens& tokens, int32_t j, int32_t count, float* buffer);
+
+}  // namespace attention

@@ -1,0 +1,137 @@
+// Tensors that scaledDotProductAttention refuses.
+import { f32, k, q, v } from './zeros.js';
+
+/** What is wrong with the tensors: name, [q, k, v], code, message. */
+export const kTensors = [
+  [
+    'no tensor',
+    [undefined, k, v],
+    'INVALID_SHAPE',
+    /^scaledDotProductAttention: q must be a Tensor or an object \{ data, shape \}, got undefined$/,
+  ],
+  ['bare data', [q.data, k, v], 'INVALID_SHAPE', /q must be a Tensor .*got Float32Array\(144\)$/],
+  ['no shape', [{ data: q.data }, k, v], 'INVALID_SHAPE', /q\.shape must be an array of dimensions, got undefined/],
+  [
+    'a shape that is a typed array',
+    [{ data: q.data, shape: Int32Array.of(2, 4, 3, 6) }, k, v],
+    'INVALID_SHAPE',
+    /q\.shape must be an array/,
+  ],
+  [
+    'a negative dimension',
+    [q, { data: k.data, shape: [2, 2, -5, 6] }, v],
+    'INVALID_SHAPE',
+    /k\.shape must hold integers of 0 to 2147483647, got \[2, 2, -5, 6\]/,
+  ],
+  [
+    'a fractional dimension',
+    [q, { data: k.data, shape: [2, 2, 5.5, 6] }, v],
+    'INVALID_SHAPE',
+    /k\.shape must hold integers/,
+  ],
+  [
+    'a dimension that is NaN',
+    [q, { data: k.data, shape: [2, 2, Number.NaN, 6] }, v],
+    'INVALID_SHAPE',
+    /k\.shape must hold integers/,
+  ],
+  [
+    'a dimension that is text',
+    [q, { data: k.data, shape: [2, 2, '5', 6] }, v],
+    'INVALID_SHAPE',
+    /k\.shape must hold integers/,
+  ],
+  [
+    'a shape that overflows',
+    [q, { data: k.data, shape: [65536, 65536, 5, 6] }, v],
+    'INVALID_SHAPE',
+    /k\.shape must hold at most 2147483647 elements/,
+  ],
+  [
+    'data of another length',
+    [q, k, { data: new Float32Array(139), shape: v.shape }],
+    'INVALID_SHAPE',
+    /v\.data must have the 140 elements of shape \[2, 2, 5, 7\], got 139/,
+  ],
+  ['rank 1', [f32(6), k, v], 'INVALID_SHAPE', /q must have shape \[B,H,T,D\], \[H,T,D\] or \[T,D\], got \[6\]/],
+  ['rank 5', [f32(1, 2, 4, 3, 6), k, v], 'INVALID_SHAPE', /q must have shape/],
+  ['k of another rank', [q, f32(2, 5, 6), v], 'INVALID_SHAPE', /k must have the rank of q, 4, got \[2, 5, 6\]/],
+  ['v of another rank', [q, k, f32(2, 5, 7)], 'INVALID_SHAPE', /v must have the rank of q, 4/],
+  [
+    'k of another batch',
+    [q, f32(3, 2, 5, 6), v],
+    'INVALID_SHAPE',
+    /k must have the batch of q, B = 2, got \[3, 2, 5, 6\]/,
+  ],
+  ['v of another batch', [q, k, f32(3, 2, 5, 7)], 'INVALID_SHAPE', /v must have the batch of q, B = 2/],
+  [
+    'k of another head size',
+    [q, f32(2, 2, 5, 8), v],
+    'INVALID_SHAPE',
+    /k must have the head size of q, D = 6, got \[2, 2, 5, 8\]/,
+  ],
+  [
+    'heads that do not divide',
+    [q, f32(2, 3, 5, 6), f32(2, 3, 5, 7)],
+    'INVALID_SHAPE',
+    /k must have a number of heads that divides that of q, H = 4, got \[2, 3, 5, 6\]/,
+  ],
+  [
+    'more key heads than query heads',
+    [q, f32(2, 8, 5, 6), f32(2, 8, 5, 7)],
+    'INVALID_SHAPE',
+    /k must have a number of heads that divides/,
+  ],
+  [
+    'no key heads',
+    [q, f32(2, 0, 5, 6), f32(2, 0, 5, 7)],
+    'INVALID_SHAPE',
+    /k must have a number of heads that divides/,
+  ],
+  [
+    'v of other heads',
+    [q, k, f32(2, 4, 5, 7)],
+    'INVALID_SHAPE',
+    /v must have the heads of k, Hkv = 2, got \[2, 4, 5, 7\]/,
+  ],
+  ['v of another length', [q, k, f32(2, 2, 6, 7)], 'INVALID_SHAPE', /v must have the length of k, Tk = 5/],
+  ['D = 0', [f32(2, 4, 3, 0), f32(2, 2, 5, 0), v], 'INVALID_SHAPE', /q must have a last axis of at least 1/],
+  ['Dv = 0', [q, k, f32(2, 2, 5, 0)], 'INVALID_SHAPE', /v must have a last axis of at least 1/],
+  [
+    'float64 data',
+    [{ data: new Float64Array(144), shape: q.shape }, k, v],
+    'INVALID_DTYPE',
+    /q\.data must be a Float32Array, Float16Array or Uint16Array \(bits\), got Float64Array\(144\)/,
+  ],
+  [
+    'a plain array',
+    [q, { data: Array(120).fill(0), shape: k.shape }, v],
+    'INVALID_DTYPE',
+    /k\.data must be a Float32Array.* got \[0, 0, /,
+  ],
+  [
+    'a DataView',
+    [q, { data: new DataView(new ArrayBuffer(480)), shape: k.shape }, v],
+    'INVALID_DTYPE',
+    /got DataView\(480\)/,
+  ],
+  ['Int16Array', [q, { data: new Int16Array(120), shape: k.shape }, v], 'INVALID_DTYPE', /got Int16Array\(120\)/],
+  [
+    'float32 data called float16',
+    [{ ...q, dtype: 'float16' }, k, v],
+    'INVALID_DTYPE',
+    /dtype of a Float32Array \(q\.data\) must be float32, got 'float16'/,
+  ],
+  [
+    'bits called float32',
+    [q, { data: new Uint16Array(120), shape: k.shape, dtype: 'float32' }, v],
+    'INVALID_DTYPE',
+    /dtype of a Uint16Array \(k\.data\) must be float16 or bfloat16, got 'float32'/,
+  ],
+  [
+    'an unknown dtype',
+    [q, { data: new Uint16Array(120), shape: k.shape, dtype: 'half' }, v],
+    'INVALID_DTYPE',
+    /got 'half'/,
+  ],
+];
