@@ -1,6 +1,7 @@
 // What a peer computes is compared with float64 before it is timed: whole rows, at the ends and between.
-import { multiHeadAttention } from '../tests/support/oracle-layers.js';
+
 import { attention } from '../tests/support/oracle.js';
+import { multiHeadAttention } from '../tests/support/oracle-layers.js';
 import { inputs } from './workloads.js';
 
 /** Above float32 rounding over thousands of terms, far below any mistake. Outputs are of order 0.01 to 1. */

@@ -26,6 +26,8 @@ export const kQuick = {
 
 /** Enough to tell which of several ways is the fastest. */
 const kTrialMs = 150;
+/** A way that is so many times slower than another before its warm-up gets no trial. */
+const kHopeless = 5;
 
 /**
  * @typedef {object} Result
@@ -51,7 +53,11 @@ export async function contest(workload, contestants, effort, progress) {
   const entries = new Map();
   const limits = new Process(new URL('./limits/worker.js', import.meta.url));
   try {
-    await limits.ask('open', { bytes: Math.max(tensorBytes(workload), 2 ** 25), counts, warmUp: { calls: 5, ms: 300 } });
+    await limits.ask('open', {
+      bytes: Math.max(tensorBytes(workload), 2 ** 25),
+      counts,
+      warmUp: { calls: 5, ms: 300 },
+    });
     for (const contestant of order) {
       progress(`${workload.id}: preparing ${contestant.id}`);
       entries.set(contestant.id, await enter(workload, contestant, rows, effort));
@@ -80,20 +86,22 @@ async function enter(workload, contestant, rows, { warmUp }) {
   for (const way of ways) {
     const process = new Process(new URL('./worker.js', import.meta.url));
     const options = { ...contestant.options, way };
+    const terms = { module: contestant.module, options, workload, rows, warmUp, mostMs: kHopeless * best.trial };
+    let loser = process;
     try {
-      const { error, isRight } = await process.ask('open', { module: contestant.module, options, workload, rows, warmUp });
+      const { error, isRight, isSlow } = await process.ask('open', terms);
       if (!isRight) throw new Error(`wrong by ${error.toExponential(1)}`);
-      const trial = ways.length > 1 ? Math.min(...(await process.ask('measure', { ms: kTrialMs }))) : 0;
-      const loser = trial < best.trial ? best.process : process;
-      if (trial < best.trial) best = { process, result: { way, error, times: [] }, used: 0, trial };
-      await loser?.close();
+      const trial = isSlow ? terms.mostMs : Math.min(...(await process.ask('measure', { ms: kTrialMs })));
+      if (trial < best.trial) {
+        loser = best.process;
+        best = { process, result: { way, error, times: [] }, used: 0, trial };
+      }
     } catch (error) {
       failures.push(way ? `${way}: ${error.message}` : error.message);
-      await process.close();
     }
+    await loser?.close();
   }
-  if (!best.process) return { process: null, result: { failure: failures.join('; ') }, used: 0 };
-  return best;
+  return best.process ? best : { process: null, result: { failure: failures.join('; ') }, used: 0 };
 }
 
 /** @returns the best rates by number of threads */

@@ -11,7 +11,11 @@ export class Process {
 
   /** @param {URL} file */
   constructor(file) {
-    this.#child = fork(file, { execArgv: kRelaxedFlags, serialization: 'advanced', stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+    this.#child = fork(file, {
+      execArgv: kRelaxedFlags,
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
     let complaints = '';
     this.#child.stderr.setEncoding('utf8').on('data', (text) => {
       complaints = (complaints + text).slice(-2000);

@@ -1,6 +1,7 @@
 // S0: how long the first result takes in a new process, and how much a browser downloads for it.
-import { interleaved } from './contestants.js';
+
 import { minimumAndMedian } from './contest.js';
+import { interleaved } from './contestants.js';
 import { downloads } from './downloads.js';
 import { Process } from './process.js';
 import { workloads } from './workloads.js';

@@ -1,6 +1,7 @@
 // The process of one contestant: answers the commands of contest.js, one after the other.
-import { heapUse } from './heap.js'; // before any library
+
 import { kTolerance, largestError } from './check.js';
+import { heapUse } from './heap.js'; // before any library
 import { serve } from './serve.js';
 import { inputs } from './workloads.js';
 
@@ -17,15 +18,19 @@ let peer;
 let batch = 1;
 
 const commands = {
-  /** Sets up, compares one result with the exact rows, and runs until the engine has optimised the code. */
-  async open({ module, options, workload, rows, warmUp }) {
+  /**
+   * Sets up, compares one result with the exact rows, and runs until the engine has optimised the code; not if the
+   * second call takes longer than `mostMs`.
+   */
+  async open({ module, options, workload, rows, warmUp, mostMs }) {
     const { create } = await import(`./peers/${module}.js`);
     peer = await create(workload, inputs(workload), options);
     await call();
     const error = largestError(workload, peer.output(), rows);
-    const isRight = error <= kTolerance;
-    if (isRight) batch = Math.ceil(kSample / (await warm(warmUp)));
-    return { error, isRight };
+    if (!(error <= kTolerance)) return { error, isRight: false };
+    if ((await call()) > mostMs) return { error, isRight: true, isSlow: true };
+    batch = Math.ceil(kSample / (await warm(warmUp)));
+    return { error, isRight: true };
   },
 
   /** Times calls for `ms`: milliseconds per call, one number a sample. */

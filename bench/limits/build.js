@@ -11,7 +11,8 @@ const folder = join(projectRoot, 'build/bench');
 export const moduleFile = (name) => join(folder, `limits.${name}.wasm`);
 
 export function buildLimits() {
-  const isOld = (name) => !existsSync(moduleFile(name)) || statSync(moduleFile(name)).mtimeMs < statSync(kSource).mtimeMs;
+  const isOld = (name) =>
+    !existsSync(moduleFile(name)) || statSync(moduleFile(name)).mtimeMs < statSync(kSource).mtimeMs;
   const builds = Object.entries({ baseline: [], relaxed: ['-mrelaxed-simd'] }).filter(([name]) => isOld(name));
   if (builds.length === 0) return;
   say('building the loops that find the limits of the machine');

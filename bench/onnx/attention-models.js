@@ -160,7 +160,13 @@ const kJoin = { op: 'MatMul', inputs: ['heads', 'wo'], outputs: ['y'] };
 
 function layerMultiHead(workload, inputs) {
   const attributes = { num_heads: workload.H, unidirectional: workload.causal ? 1 : 0 };
-  const attend = { op: 'MultiHeadAttention', domain: kMicrosoft, inputs: ['q', 'k', 'v'], outputs: ['heads'], attributes };
+  const attend = {
+    op: 'MultiHeadAttention',
+    domain: kMicrosoft,
+    inputs: ['q', 'k', 'v'],
+    outputs: ['heads'],
+    attributes,
+  };
   return layerVariant(workload, inputs, [...kProject, attend, kJoin]);
 }
 

@@ -67,7 +67,6 @@ function linear(x, weight, M, N, K) {
 function regroup(values, A, B, D) {
   const result = new Float32Array(values.length);
   for (let a = 0; a < A; ++a)
-    for (let b = 0; b < B; ++b)
-      for (let d = 0; d < D; ++d) result[(b * A + a) * D + d] = values[(a * B + b) * D + d];
+    for (let b = 0; b < B; ++b) for (let d = 0; d < D; ++d) result[(b * A + a) * D + d] = values[(a * B + b) * D + d];
   return result;
 }
