@@ -44,7 +44,9 @@ function figures(workload, contestant, result, limits, before) {
     `${minimum.toPrecision(3).padStart(6)} ms (median ${median.toPrecision(3)})`,
     `${rate(workload, minimum).toFixed(1).padStart(5)} GFLOP/s`,
     `${(fraction(workload, limits, contestant, result) * 100).toFixed(0).padStart(4)} % of the limit`,
-    before ? `${((minimum / before - 1) * 100).toFixed(1).padStart(6)} % against the saved ${before.toPrecision(3)} ms` : '',
+    before
+      ? `${((minimum / before - 1) * 100).toFixed(1).padStart(6)} % against the saved ${before.toPrecision(3)} ms`
+      : '',
   ].join('  ');
 }
 
