@@ -1,9 +1,10 @@
 // The package: load(), and the functions of the instance that it returns.
 
-import { countOf, dtypeOf, optionsOf, typedArrayName } from './check.js';
-import { describeAttention, describeVarlen } from './check-attention.js';
+import { countOf, dtypeOf, isAbsent, optionsOf, typedArrayName } from './check.js';
+import { describeAttention } from './check-attention.js';
 import { describeLinear, describeMerge, describeParameters } from './check-linear.js';
 import { describeRope, describeTables, rotate } from './check-rope.js';
+import { describeVarlen } from './check-varlen.js';
 import { AttentionError, errorCodes, refuse } from './errors.js';
 import { MultiHeadAttention } from './multi-head-attention.js';
 import { ropeFrequencies } from './rope-frequencies.js';
@@ -48,7 +49,7 @@ function checkLoad(given) {
   /** @param {string} name @param {unknown[]} values */
   const among = (name, values) => {
     const value = options[name];
-    if (value !== undefined && value !== null && !values.includes(value)) {
+    if (!isAbsent(value) && !values.includes(value)) {
       refuse('INVALID_OPTION', 'load', `${name} must be among ${values.join(', ')}`, value);
     }
   };
@@ -59,11 +60,11 @@ function checkLoad(given) {
     refuse('INVALID_OPTION', 'load', `threads must be 'auto' or an integer of 1 to ${kMostThreads}`, threads);
   }
   if (typeof threads !== 'number') among('threads', ['auto']);
-  if (wasmUrl !== undefined && wasmUrl !== null && typeof wasmUrl !== 'string' && !(wasmUrl instanceof URL)) {
+  if (!isAbsent(wasmUrl) && typeof wasmUrl !== 'string' && !(wasmUrl instanceof URL)) {
     refuse('INVALID_OPTION', 'load', 'wasmUrl must be a string or a URL', wasmUrl);
   }
   const isBytes = ArrayBuffer.isView(wasmBinary) || Object.prototype.toString.call(wasmBinary).endsWith('ArrayBuffer]');
-  if (wasmBinary !== undefined && wasmBinary !== null && !isBytes) {
+  if (!isAbsent(wasmBinary) && !isBytes) {
     refuse('INVALID_OPTION', 'load', 'wasmBinary must be an ArrayBuffer or a view of one', wasmBinary);
   }
   if (options.backend === 'webgpu')

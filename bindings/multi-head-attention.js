@@ -1,20 +1,14 @@
 // A multi-head attention layer over resident memory: project, turn, attend, project; no intermediate leaves the module.
 import { linearCall } from './check-linear.js';
-import {
-  describeForward,
-  kProjections,
-  layerConfig,
-  notLoaded,
-  parametersOf,
-  pending,
-  projectionShapes,
-} from './check-multi-head.js';
+import { describeForward, layerConfig, notLoaded, pending } from './check-multi-head.js';
 import { ropeCall, rotate, styleOf } from './check-rope.js';
+import { kProjections, parametersOf, projectionShapes } from './check-state-dict.js';
 import { AttentionError } from './errors.js';
 import { hideWithoutDispose, Resident, Tensor } from './tensor.js';
 
 /** @import { Context, Operand } from './check.js' */
-/** @import { ForwardCall, LayerConfig, Projection, ProjectionParameters } from './check-multi-head.js' */
+/** @import { ForwardCall } from './check-multi-head.js' */
+/** @import { Projection, ProjectionParameters } from './check-state-dict.js' */
 /** @import { RopeTables } from './rope-tables.js' */
 /** @import { PackedLinear } from './tensor.js' */
 /** @import { Float32Result, ForwardOptions, MultiHeadAttentionOptions, Result, TensorData, TensorLike } from './types.js' */

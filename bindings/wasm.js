@@ -1,5 +1,6 @@
 // Picks the build that suits the engine, and brings it up: in Node, browsers and workers.
 import { simd as baselineSimd, relaxedSimd, threads as sharedMemory } from 'wasm-feature-detect';
+import { isAbsent } from './check.js';
 import { AttentionError, refuse } from './errors.js';
 
 /** @import { LoadOptions } from './types.js' */
@@ -147,7 +148,7 @@ async function bringUp(name, options, threads) {
 /** @param {string} name @param {LoadOptions} options @returns {Promise<WebAssembly.Module>} */
 async function compile(name, { wasmBinary, wasmUrl }) {
   if (wasmBinary) return WebAssembly.compile(/** @type {BufferSource} */ (wasmBinary));
-  const given = wasmUrl === undefined || wasmUrl === null ? kBuilds[name].url() : wasmUrl;
+  const given = isAbsent(wasmUrl) ? kBuilds[name].url() : wasmUrl;
   // A folder: which of its files it is, is known only now.
   const url = String(given).endsWith('/') ? `${given}attention.${name}.wasm` : String(given);
   return WebAssembly.compile(await bytesFrom(url));

@@ -12,7 +12,6 @@
 
 namespace attention {
 
-constexpr int32_t kBlockKeys = 32;  // keys of a tile
 constexpr float kLargest16 = 32767;
 constexpr int32_t kExactChannels =
     512;  // channels whose products a 32-bit lane sums without overflow: 127 * 32767 each
@@ -140,9 +139,9 @@ inline void add_half(const Tokens& values, const int32_t* rows, int32_t count, i
 /// a multiple of four channels.
 ATTENTION_NOINLINE inline void add_blocks(const float* weights, const Tokens& values, int32_t j, int32_t count,
                                           float scale, float* sums) {
-  int32_t rows[kBlockKeys];
-  float scaled[kBlockKeys];
-  alignas(4) int16_t whole[kBlockKeys];
+  int32_t rows[kMostKeys];
+  float scaled[kMostKeys];
+  alignas(4) int16_t whole[kMostKeys];
   for (int32_t u = 0; u < count; ++u) rows[u] = values.row(j + u);
   float weight_scale = 0;
   for (int32_t block = 0; block < blocks_of(values.width); ++block) {

@@ -58,11 +58,16 @@ struct Workspace {
   int16_t* whole_queries;
 };
 
-int32_t tile_keys(const Attention& call) { return is_quantized(call.k_type) ? kBlockKeys : kFloatKeys; }
+/// Keys of a tile. A single row waits for memory, so its values are summed while they are still near; several rows wait
+/// for the products, and a longer tile starts and ends fewer of them.
+int32_t tile_keys(const Attention& call, int32_t rows) {
+  if (is_quantized(call.k_type)) return kMostKeys;
+  return rows > 2 ? 2 * kFloatKeys : kFloatKeys;
+}
 
 size_t lay_out(const Attention& call, int32_t rows, void* base, Workspace& space) {
   Scratch scratch(base);
-  const size_t blocks = (rows + kBlockRows - 1) / kBlockRows, keys = tile_keys(call);
+  const size_t blocks = (rows + kBlockRows - 1) / kBlockRows, keys = tile_keys(call, rows);
   space.blocks = scratch.array<Block>(blocks);
   space.queries = scratch.floats(blocks * kBlockRows * padded(call.D));
   space.logits = scratch.floats(kBlockRows * keys);
@@ -92,7 +97,7 @@ class Chunk {
   void run() {
     for (int32_t r = 0; r < job_.rows; ++r) start_row(r);
     for (int32_t r = 0; r < job_.rows; r += kBlockRows) start_block(r);
-    const int32_t step = tile_keys(call_);
+    const int32_t step = tile_keys(call_, job_.rows);
     for (int32_t key = first_; key < end_; key += step) {
       for (int32_t r = 0; r < job_.rows; r += kBlockRows) push_block(r, key, std::min(key + step, end_));
     }
