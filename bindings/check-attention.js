@@ -5,6 +5,7 @@ import { lengthsOf, maskOf, positionsOf, publishedSlopes } from './check-visibil
 import { refuse } from './errors.js';
 
 /** @import { Context, Operand, Output } from './check.js' */
+/** @import { CachePart } from './check-cache.js' */
 /** @import { Mask } from './check-visibility.js' */
 
 /**
@@ -33,6 +34,7 @@ import { refuse } from './errors.js';
  * @property {Shared} shared
  * @property {Lse | null} lse
  * @property {Weights | null} weights
+ * @property {CachePart | null} cache where k and v are those of a cache
  */
 
 /** @typedef {{ batch: number, head: number, token: number }} Strides */
@@ -54,6 +56,7 @@ export const kShared = [
   'isCausal',
   'queryOffset',
   'attnMask',
+  'precision',
   'scale',
   'softcap',
   'windowSize',
@@ -61,7 +64,7 @@ export const kShared = [
   'sinks',
 ];
 export const kResults = ['needWeights', 'returnLse', 'out'];
-const kOptions = new Set([...kShared, 'queryLengths', 'keyLengths', ...kResults, 'layout']);
+export const kOptions = new Set([...kShared, 'queryLengths', 'keyLengths', ...kResults, 'layout']);
 const kWeightOptions = new Set(['heads', 'rows', 'mean', 'stage']);
 const kStages = ['scores', 'capped', 'masked', 'weights'];
 
@@ -124,6 +127,7 @@ export function describeOperands(context, { q, k, v }, options) {
       ? { shape: [B, H, Tq].slice(4 - rank), count: B * H * Tq, batch: H * Tq, head: Tq }
       : null,
     weights: weightsOf(fn, options.needWeights, { B, H, Tq, Tk }, rank),
+    cache: null,
   };
 }
 
@@ -134,6 +138,7 @@ export function describeOperands(context, { q, k, v }, options) {
  * @property {number} left
  * @property {number} right
  * @property {number} scale
+ * @property {boolean} int8 products of queries and keys in bytes
  * @property {number} softcap
  * @property {Mask | null} mask
  * @property {Operand | null} alibi
@@ -154,6 +159,7 @@ export function describeShared(context, options, sizes, qLength, kLength, isPack
     offset,
     left,
     right,
+    int8: precisionOf(context, options.precision),
     scale: isAbsent(options.scale) ? 1 / Math.sqrt(D) : finite(fn, 'scale', options.scale),
     softcap: softcapOf(fn, options.softcap),
     mask: maskOf(context, options.attnMask, sizes),
@@ -226,6 +232,21 @@ export function checkHeads(fn, { k, v }, H, Hkv, Hv) {
     refuse('INVALID_SHAPE', fn, `k must have a number of heads that divides that of q, H = ${H}`, k.shape);
   }
   if (Hv !== Hkv) refuse('INVALID_SHAPE', fn, `v must have the heads of k, Hkv = ${Hkv}`, v.shape);
+}
+
+/** @param {Context} context @param {unknown} value @returns {boolean} whether it is 'int8' */
+function precisionOf({ fn, backend }, value) {
+  if (isAbsent(value) || value === 'float32') return false;
+  if (value !== 'int8') refuse('INVALID_OPTION', fn, `precision must be 'float32' or 'int8'`, value);
+  if (!backend.multipliesBytes) {
+    refuse(
+      'UNSUPPORTED',
+      fn,
+      `precision must be 'float32' in builds without relaxed SIMD, where bytes are no faster`,
+      value,
+    );
+  }
+  return true;
 }
 
 /** @param {string} fn @param {unknown} value */

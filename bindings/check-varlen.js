@@ -42,6 +42,7 @@ export function describeVarlen(context, q, k, v, given) {
       ? { shape: [H, totalQ], count: H * totalQ, batch: 0, head: totalQ }
       : null,
     weights: null,
+    cache: null,
   };
   return { call, perSequence: weightCalls(fn, call, options.needWeights) };
 }

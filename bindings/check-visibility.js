@@ -78,14 +78,14 @@ function agree(B, Tq, Tk, qLength, kLength) {
 }
 
 /** @param {string} fn @param {unknown} value @returns {boolean | 'top-left' | 'bottom-right'} */
-function causalOf(fn, value) {
+export function causalOf(fn, value) {
   if (isAbsent(value)) return false;
   if (typeof value === 'boolean' || value === 'top-left' || value === 'bottom-right') return value;
   return refuse('INVALID_OPTION', fn, `isCausal must be true, false, 'top-left' or 'bottom-right'`, value);
 }
 
 /** @param {string} fn @param {unknown} value @returns {[number, number]} */
-function windowOf(fn, value) {
+export function windowOf(fn, value) {
   if (isAbsent(value)) return [-1, -1];
   if (!Array.isArray(value) || value.length !== 2) {
     refuse('INVALID_OPTION', fn, 'windowSize must be [left, right]', value);
@@ -97,7 +97,7 @@ function windowOf(fn, value) {
 }
 
 /** @param {string} fn @param {unknown} value @param {number} B */
-function queryOffsetOf(fn, value, B) {
+export function queryOffsetOf(fn, value, B) {
   if (isAbsent(value)) return null;
   if (typeof value !== 'number') return integers(fn, 'queryOffset', value, B, -kMostOffset, kMostOffset);
   return new Int32Array(B).fill(integer(fn, 'queryOffset', value, -kMostOffset, kMostOffset));

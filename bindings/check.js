@@ -18,7 +18,7 @@ import { Resident, Tensor } from './tensor.js';
  * @property {number} count how many do
  */
 
-/** Who checks: the backend that tensors must belong to, and the function that messages name. @typedef {{ backend: object & { readonly disposed: boolean }, fn: string }} Context */
+/** Who checks: the backend that tensors must belong to, and the function that messages name. @typedef {{ backend: object & { readonly disposed: boolean, readonly multipliesBytes: boolean }, fn: string }} Context */
 
 /** Options that are undefined or null are at their default. @param {unknown} value @returns {value is undefined | null} */
 export const isAbsent = (value) => value === undefined || value === null;

@@ -1,23 +1,35 @@
 // The package: load(), and the functions of the instance that it returns.
 
-import { countOf, dtypeOf, isAbsent, optionsOf, typedArrayName } from './check.js';
+import { countOf, dtypeOf, typedArrayName } from './check.js';
 import { describeAttention } from './check-attention.js';
 import { describeLinear, describeMerge, describeParameters } from './check-linear.js';
+import { checkLoad } from './check-load.js';
+import { describeGelu, describeNorm, describeSilu } from './check-norm.js';
 import { describeRope, describeTables, rotate } from './check-rope.js';
 import { describeVarlen } from './check-varlen.js';
 import { AttentionError, errorCodes, refuse } from './errors.js';
+import { CacheSnapshot, KeyValueCache } from './key-value-cache.js';
 import { MultiHeadAttention } from './multi-head-attention.js';
 import { ropeFrequencies } from './rope-frequencies.js';
 import { RopeTables } from './rope-tables.js';
 import { hideWithoutDispose, PackedLinear, Tensor } from './tensor.js';
 import { version } from './version.js';
-import { kMostThreads, loadWasm } from './wasm.js';
+import { loadWasm } from './wasm.js';
 import { WasmBackend } from './wasm-backend.js';
 
 export * from './types.js'; // types only
-export { AttentionError, errorCodes, MultiHeadAttention, PackedLinear, ropeFrequencies, Tensor };
+export {
+  AttentionError,
+  CacheSnapshot,
+  errorCodes,
+  KeyValueCache,
+  MultiHeadAttention,
+  PackedLinear,
+  ropeFrequencies,
+  Tensor,
+};
 
-/** @import { AttentionOptions, AttentionResult, Dtype, Float32Result, Info, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, Result, RopeOptions, RopeTableOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
+/** @import { AttentionOptions, AttentionResult, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
 
 /**
  * Loads the package: picks the best build that the engine can run. Nothing is fetched before this call.
@@ -39,37 +51,6 @@ export async function load(options) {
     reasons: [...reasons, ...loaded.reasons],
   };
   return new Attention(new WasmBackend(loaded.module), info);
-}
-
-const kLoadOptions = new Set(['backend', 'simd', 'threads', 'wasmUrl', 'wasmBinary', 'device']);
-
-/** @param {unknown} given @returns {LoadOptions} */
-function checkLoad(given) {
-  const options = optionsOf('load', given, kLoadOptions);
-  /** @param {string} name @param {unknown[]} values */
-  const among = (name, values) => {
-    const value = options[name];
-    if (!isAbsent(value) && !values.includes(value)) {
-      refuse('INVALID_OPTION', 'load', `${name} must be among ${values.join(', ')}`, value);
-    }
-  };
-  among('backend', ['wasm', 'webgpu', 'auto']);
-  among('simd', ['auto', 'relaxed', 'baseline', 'scalar']);
-  const { threads, wasmUrl, wasmBinary } = options;
-  if (typeof threads === 'number' && !(Number.isInteger(threads) && threads >= 1 && threads <= kMostThreads)) {
-    refuse('INVALID_OPTION', 'load', `threads must be 'auto' or an integer of 1 to ${kMostThreads}`, threads);
-  }
-  if (typeof threads !== 'number') among('threads', ['auto']);
-  if (!isAbsent(wasmUrl) && typeof wasmUrl !== 'string' && !(wasmUrl instanceof URL)) {
-    refuse('INVALID_OPTION', 'load', 'wasmUrl must be a string or a URL', wasmUrl);
-  }
-  const isBytes = ArrayBuffer.isView(wasmBinary) || Object.prototype.toString.call(wasmBinary).endsWith('ArrayBuffer]');
-  if (!isAbsent(wasmBinary) && !isBytes) {
-    refuse('INVALID_OPTION', 'load', 'wasmBinary must be an ArrayBuffer or a view of one', wasmBinary);
-  }
-  if (options.backend === 'webgpu')
-    refuse('UNSUPPORTED', 'load', 'backend must be one of this version: wasm', 'webgpu');
-  return options;
 }
 
 /** A loaded instance: its functions work in a memory of its own. */
@@ -264,6 +245,92 @@ export class Attention {
    */
   multiHeadAttention(options) {
     return new MultiHeadAttention(this.#context('multiHeadAttention'), this.#tables, options);
+  }
+
+  /**
+   * A key/value cache: tokens are appended, and queries attend over what it holds.
+   *
+   * @example
+   * const cache = attention.keyValueCache({ numKvHeads: 8, headDim: 64, capacity: 1024, dtype: 'int8' });
+   * cache.append(k, v);                    // [1, 8, T, 64]
+   * const { output } = cache.attend(q);    // [1, H, T, 64]: the newest T tokens, causal
+   * @param {KeyValueCacheOptions} options
+   * @returns {KeyValueCache}
+   * @throws {AttentionError} INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
+   */
+  keyValueCache(options) {
+    return new KeyValueCache(this.#context('keyValueCache'), options);
+  }
+
+  /**
+   * x / √(mean x² + epsilon) · weight over the last axis. Error: 4e-7 of the row's largest result.
+   * Source: Zhang and Sennrich (https://arxiv.org/abs/1910.07467).
+   * @template {TensorData} [T=Float32Array]
+   * @param {TensorLike<T> | Tensor<T>} x of any rank from 1 on
+   * @param {RmsNormOptions | null} [options]
+   * @returns {Result<T>} of the shape and type of x
+   * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
+   */
+  rmsNorm(x, options) {
+    return this.#norm('rmsNorm', x, options);
+  }
+
+  /**
+   * (x − mean) / √(variance + epsilon) · weight + bias over the last axis. Error: 4e-7 of the row's largest result.
+   * Source: Ba et al. (https://arxiv.org/abs/1607.06450).
+   * @template {TensorData} [T=Float32Array]
+   * @param {TensorLike<T> | Tensor<T>} x of any rank from 1 on
+   * @param {LayerNormOptions | null} [options]
+   * @returns {Result<T>} of the shape and type of x
+   * @throws {AttentionError} as rmsNorm
+   */
+  layerNorm(x, options) {
+    return this.#norm('layerNorm', x, options);
+  }
+
+  /**
+   * e^(x − max) / Σ over the last axis; a row of −∞ alone gives 0. Error: below 1e-6.
+   * @template {TensorData} [T=Float32Array]
+   * @param {TensorLike<T> | Tensor<T>} x of any rank from 1 on
+   * @param {OutOption | null} [options]
+   * @returns {Result<T>} of the shape and type of x
+   * @throws {AttentionError} as rmsNorm
+   */
+  softmax(x, options) {
+    return this.#norm('softmax', x, options);
+  }
+
+  /**
+   * @param {'rmsNorm' | 'layerNorm' | 'softmax'} name @param {unknown} x @param {unknown} options
+   * @returns {any}
+   */
+  #norm(name, x, options) {
+    return this.#backend.norm(describeNorm(this.#context(name), name, x, options));
+  }
+
+  /**
+   * x / 2 · (1 + erf(x / √2)), or its tanh form. Error: below 1e-6 max(1, |x|).
+   * Source: Hendrycks and Gimpel (https://arxiv.org/abs/1606.08415).
+   * @template {TensorData} [T=Float32Array]
+   * @param {TensorLike<T> | Tensor<T>} x
+   * @param {GeluOptions | null} [options]
+   * @returns {Result<T>} of the shape and type of x
+   * @throws {AttentionError} as rmsNorm
+   */
+  gelu(x, options) {
+    return /** @type {any} */ (this.#backend.activation(describeGelu(this.#context('gelu'), x, options)));
+  }
+
+  /**
+   * x / (1 + e^−x), times `gate` where it is given (SwiGLU). Error: below 1e-6 max(1, |x|), times |gate|.
+   * @template {TensorData} [T=Float32Array]
+   * @param {TensorLike<T> | Tensor<T>} x
+   * @param {SiluOptions | null} [options]
+   * @returns {Result<T>} of the shape and type of x
+   * @throws {AttentionError} as rmsNorm
+   */
+  silu(x, options) {
+    return /** @type {any} */ (this.#backend.activation(describeSilu(this.#context('silu'), x, options)));
   }
 
   /** Lets go of the whole memory; tensors and weights in it can't be used any more. Twice is harmless. */

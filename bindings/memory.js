@@ -2,16 +2,16 @@
 import { AttentionError } from './errors.js';
 import { readLayouts } from './structs.js';
 
-/** @import { Dtype, TensorData } from './types.js' */
+/** @import { CacheDtype, Dtype, TensorData } from './types.js' */
 
 // Emscripten stays a page short of 4 GiB, so that the end of memory is not address 0.
 const kMostBytes = 2 ** 32 - 2 ** 16;
 // What the allocator puts around a block. Sizes that count it in keep every block aligned without padding, so that
 // what is allocated depends on what is held alone, not on what came between.
 const kHeader = 4;
-const kTypes = { float32: 0, float16: 1, bfloat16: 2 };
+const kTypes = { float32: 0, float16: 1, bfloat16: 2, int8: 3, q8_0: 4, q4_0: 5 };
 
-/** @param {Dtype} dtype the number of a type in attention.h */
+/** @param {Dtype | CacheDtype} dtype the number of a type in attention.h */
 export const typeNumber = (dtype) => kTypes[dtype];
 
 /** @param {Dtype} dtype */

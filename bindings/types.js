@@ -99,6 +99,11 @@
  * @property {number | Integers | null} [queryOffset] position of query row 0 among the keys, for all or for each item;
  *   in place of an alignment; may be negative; at most 2²⁹ in size
  * @property {Mask | null} [attnMask]
+ * @property {'float32' | 'int8' | null} [precision] how queries and keys are multiplied; 'float32' by default. 'int8'
+ *   takes 7 bits of each, with a scale for each token: for normal queries, keys and values the outputs are off by 3e-3
+ *   (root of the mean square), by 7e-3 where a channel stands out, by 4e-2 where logits spread by 9 and one key takes
+ *   most of the weight. Only in the relaxed build, else UNSUPPORTED; calls with fewer than 8 query rows, and
+ *   weights, are float32 all the same
  * @property {number | null} [scale] 1/√D by default; 0 is 0
  * @property {number | null} [softcap] c > 0: c·tanh(x/c); 0 = off, the default
  * @property {readonly [number, number] | null} [windowSize] [left, right]: keys besides the row's own that it sees on
@@ -255,6 +260,68 @@
  * @property {RopePositions | null} [positions] of the tokens of x; 0, 1, 2, … by default
  * @property {NeedWeights | null} [needWeights]
  * @property {AnyTensor | null} [out]
+ */
+
+/** Element types of a key/value cache. int8 has a scale for each head and token; q8_0 and q4_0 are ggml's block formats. @typedef {Dtype | 'int8' | 'q8_0' | 'q4_0'} CacheDtype */
+
+/**
+ * @typedef {object} KeyValueCacheOptions
+ * @property {number | null} [batch] 1 by default
+ * @property {number} numKvHeads
+ * @property {number} headDim D; a multiple of 32 for q8_0 and q4_0
+ * @property {number | null} [valueDim] Dv; headDim by default
+ * @property {number} capacity tokens that an item has room for
+ * @property {CacheDtype | null} [dtype] 'float32' by default
+ * @property {number | null} [window] tokens that a row sees, its own among them; the cache is then a ring. Its capacity
+ *   must be at least sinkTokens + window; each token more lets chunks be one longer, and truncate() go one further back
+ * @property {number | null} [sinkTokens] first tokens that stay visible beside the window; 0 by default
+ */
+
+/**
+ * @typedef {object} AppendOptions
+ * @property {Integers | null} [lengths] (B) leading tokens of each item to append; all by default
+ * @property {'bhtd' | 'bthd' | null} [layout] of k and v
+ */
+
+/**
+ * @typedef {object} OwnAttendOptions
+ * @property {boolean | 'top-left' | 'bottom-right' | null} [isCausal] true by default: the rows are the newest tokens,
+ *   at the end of each item's keys ('bottom-right'); with `queryOffset`, where that says
+ * @property {Integers | null} [queryLengths] (B) valid leading rows of each item: these are then the newest tokens
+ * @property {'bhtd' | 'bthd' | null} [layout] of q and the output
+ */
+
+/** @typedef {Omit<SharedAttentionOptions, 'isCausal'> & OwnAttendOptions} AttendOptions */
+
+/** @typedef {{ out?: AnyTensor | null }} OutOption where the result goes: a resident tensor of the shape of x, or x itself */
+
+/** @typedef {Float32Array | TensorLike | AnyTensor} Vector */
+
+/**
+ * @typedef {object} RmsNormOptions
+ * @property {Vector | null} [weight] (width) ones by default
+ * @property {number | null} [epsilon] 1e-6 by default, as in most checkpoints of Hugging Face
+ * @property {AnyTensor | null} [out] may be x
+ */
+
+/**
+ * @typedef {object} LayerNormOptions
+ * @property {Vector | null} [weight] (width) ones by default
+ * @property {Vector | null} [bias] (width) zeros by default
+ * @property {number | null} [epsilon] 1e-5 by default, as in PyTorch
+ * @property {AnyTensor | null} [out] may be x
+ */
+
+/**
+ * @typedef {object} GeluOptions
+ * @property {'none' | 'tanh' | null} [approximate] 'none' by default, as in PyTorch
+ * @property {AnyTensor | null} [out] may be x
+ */
+
+/**
+ * @typedef {object} SiluOptions
+ * @property {TensorLike | AnyTensor | null} [gate] of the shape of x
+ * @property {AnyTensor | null} [out] may be x
  */
 
 export {};

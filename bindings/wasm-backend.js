@@ -1,9 +1,13 @@
 // Runs checked descriptions on a wasm module. Calls are synchronous and leave nothing allocated.
+import { attentionFields } from './attention-fields.js';
+import { isQuantized } from './check-cache.js';
 import { Frame, partOf, pointerOf } from './frame.js';
-import { bytesOf, Memory, typeNumber } from './memory.js';
+import { bytesOf, Memory, outOfMemory, typeNumber } from './memory.js';
 import { PackedLinear, Tensor } from './tensor.js';
 
 /** @import { AttentionCall } from './check-attention.js' */
+/** @import { AppendCall, CacheConfig, CacheState, CacheStorage, Held } from './check-cache.js' */
+/** @import { ActivationCall, NormCall } from './check-norm.js' */
 /** @import { Operand } from './check.js' */
 /** @import { LinearCall, MergeCall, Parameters } from './check-linear.js' */
 /** @import { RopeCall } from './check-rope.js' */
@@ -18,6 +22,8 @@ export class WasmBackend {
   constructor(module) {
     this.module = module;
     this.memory = new Memory(module);
+    /** Whether precision: 'int8' is any use. */
+    this.multipliesBytes = module._dotOfBytes();
   }
 
   /**
@@ -72,6 +78,10 @@ export class WasmBackend {
     if (mask?.added) frame.float32('mask', [mask.added]);
     if (alibi) frame.float32('alibi', [alibi]);
     if (sinks) frame.float32('sinks', [sinks]);
+    if (call.cache) {
+      frame.input('ring_start', call.cache.ringStart);
+      frame.input('gap', call.cache.gap);
+    }
     if (lse) frame.place('lse', lse.count * 4);
     if (weights) {
       frame.place('weights', weights.count * 4);
@@ -184,6 +194,133 @@ export class WasmBackend {
     return new PackedLinear(Object.assign(held, { bias: bias ? held.pointer + size : 0 }), [N, K]);
   }
 
+  /** @param {NormCall} call @returns {Result} */
+  norm({ fn, rows, width, kind, epsilon, x, weight, bias, out }) {
+    const frame = new Frame(this, fn, { rows, width, kind, epsilon, x: 0, weight: 0, bias: 0, out: 0 });
+    frame.float32('x', [x]);
+    if (weight) frame.float32('weight', [weight]);
+    if (bias) frame.float32('bias', [bias]);
+    frame.float32Output('out', out);
+    return frame.run('Norm', null, x.count === 0 ? null : this.module._norm, () => frame.result('out', out));
+  }
+
+  /** @param {ActivationCall} call @returns {Result} */
+  activation({ fn, kind, x, gate, out }) {
+    const frame = new Frame(this, fn, { count: x.count, kind, x: 0, gate: 0, out: 0 });
+    frame.float32('x', [x]);
+    if (gate) frame.float32('gate', [gate]);
+    frame.float32Output('out', out);
+    return frame.run('Activation', null, this.module._activation, () => frame.result('out', out));
+  }
+
+  /**
+   * Memory for a cache: keys, values, and the scales of int8.
+   * @param {string} fn @param {CacheConfig} config @returns {CacheStorage}
+   */
+  cache(fn, { B, Hkv, D, Dv, capacity, dtype }) {
+    const rows = B * Hkv * capacity;
+    const type = typeNumber(dtype);
+    const tokens = [D, Dv, ...(dtype === 'int8' ? [0, 0] : [])].map((width) =>
+      width ? this.module._tokenBytes(type, width) : 4,
+    );
+    const sizes = tokens.map((bytes) => Math.ceil((rows * bytes) / 16) * 16);
+    const held = this.#hold(
+      fn,
+      sizes.reduce((a, b) => a + b, 0),
+    );
+    let pointer = held.pointer;
+    const parts = sizes.map((size, n) => {
+      const part = { ...held, pointer, token: tokens[n] };
+      pointer += size;
+      return part;
+    });
+    const [keys, values, keyScales = null, valueScales = null] = parts;
+    const unit = isQuantized(dtype) ? 1 : bytesOf(/** @type {Dtype} */ (dtype));
+    const [keyToken, valueToken] = [tokens[0] / unit, tokens[1] / unit];
+    const bytes = rows * tokens.reduce((a, b) => a + b, 0);
+    return Object.assign(held, { parts, keys, values, keyScales, valueScales, keyToken, valueToken, bytes });
+  }
+
+  /** @param {AppendCall} call */
+  append({ fn, state, T, k, v, kStrides, vStrides, first, lengths }) {
+    const { memory, module } = this;
+    const { B, Hkv, D, Dv, capacity, dtype, window, sinkTokens } = state.config;
+    const { keys, values, keyScales, valueScales, keyToken, valueToken } = state.storage;
+    // One block for both, so that nothing can fail between them.
+    const fields = { k: 0, v: 0, first: 0, length: 0 };
+    const frame = new Frame(this, fn, fields);
+    const narrow = isQuantized(dtype);
+    if (narrow) {
+      frame.float32('k', [k]);
+      frame.float32('v', [v]);
+    } else {
+      frame.operand('k', k);
+      frame.operand('v', v);
+    }
+    frame.input('first', first);
+    frame.input('length', lengths);
+    /** @param {Operand} from @param {number} pointer @param {import('./check-attention.js').Strides} strides @param {number} width @param {Storage} to @param {number} token @param {Storage | null} scales */
+    const store = (from, pointer, strides, width, to, token, scales) => {
+      memory.structs.Append.write(memory.heap, memory.struct, {
+        B,
+        H: Hkv,
+        T,
+        width,
+        from_type: narrow ? 0 : typeNumber(from.dtype),
+        to_type: typeNumber(dtype),
+        from: pointer,
+        to: pointerOf(to),
+        from_batch: strides.batch,
+        from_head: strides.head,
+        from_token: strides.token,
+        to_batch: Hkv * capacity * token,
+        to_head: capacity * token,
+        to_token: token,
+        scale: scales ? pointerOf(scales) : 0,
+        scale_batch: Hkv * capacity,
+        scale_head: capacity,
+        first: fields.first,
+        length: fields.length,
+        ring_first: sinkTokens,
+        ring_size: window ? capacity - sinkTokens : 0,
+      });
+      module._append(memory.struct);
+    };
+    frame.run(
+      null,
+      null,
+      () => {
+        store(k, fields.k, kStrides, D, keys, keyToken, keyScales);
+        store(v, fields.v, vStrides, Dv, values, valueToken, valueScales);
+      },
+      () => {},
+    );
+  }
+
+  /** The rows in use, one after the other. @param {string} fn @param {CacheState} state */
+  readCache(fn, state) {
+    const runs = runsOf(state, state.held);
+    const bytes = freshBytes(
+      fn,
+      runs.reduce((sum, { size }) => sum + size, 0),
+    );
+    let at = 0;
+    for (const { pointer, size } of runs) {
+      bytes.set(this.memory.heap.u8.subarray(pointer, pointer + size), at);
+      at += size;
+    }
+    return bytes;
+  }
+
+  /** @param {CacheState} state @param {Held} held what `bytes` are the rows of @param {Uint8Array} bytes */
+  writeCache(state, held, bytes) {
+    let at = 0;
+    for (const { pointer, size } of runsOf(state, held)) {
+      this.memory.heap.u8.set(bytes.subarray(at, at + size), pointer);
+      at += size;
+    }
+  }
+
   /** Ends the threads and lets go of the memory, whoever still holds this or a tensor. */
   dispose() {
     if (this.disposed) return;
@@ -197,79 +334,27 @@ export class WasmBackend {
 /** @typedef {Storage & { pointer: number, bias: number }} PackedStorage */
 
 /**
- * The struct of a call; pointers are set by the frame.
- * @param {AttentionCall} call
+ * Where the rows that are in use stand.
+ * @param {CacheState} state @param {Held} held
+ * @returns {{ pointer: number, size: number }[]}
  */
-function attentionFields(call) {
-  const { qStrides, kStrides, vStrides, outStrides, out, lse, weights } = call;
-  const { left, right, scale, softcap, mask } = call.shared;
-  const maskStrides = mask ? mask.strides : kNoStrides;
-  // One literal: spreads would cost more than a small call's arithmetic.
-  return {
-    B: call.B,
-    H: call.H,
-    Hkv: call.Hkv,
-    Tq: call.Tq,
-    Tk: call.Tk,
-    D: call.D,
-    Dv: call.Dv,
-    q_type: typeNumber(call.q.dtype),
-    k_type: typeNumber(call.k.dtype),
-    v_type: typeNumber(call.v.dtype),
-    out_type: out ? typeNumber(out.dtype) : 0,
-    q: 0,
-    k: 0,
-    v: 0,
-    out: 0,
-    q_batch: qStrides.batch,
-    q_head: qStrides.head,
-    q_token: qStrides.token,
-    k_batch: kStrides.batch,
-    k_head: kStrides.head,
-    k_token: kStrides.token,
-    v_batch: vStrides.batch,
-    v_head: vStrides.head,
-    v_token: vStrides.token,
-    out_batch: outStrides.batch,
-    out_head: outStrides.head,
-    out_token: outStrides.token,
-    q_start: 0,
-    k_start: 0,
-    q_length: 0,
-    k_length: 0,
-    offset: 0,
-    left,
-    right,
-    prefix: 0,
-    ring_first: 0,
-    ring_size: 0,
-    ring_start: 0,
-    k_scale: 0,
-    v_scale: 0,
-    scale_batch: 0,
-    scale_head: 0,
-    scale,
-    softcap,
-    mask_kind: mask ? (mask.allowed ? 1 : 2) : 0,
-    mask: 0,
-    mask_batch: maskStrides[0],
-    mask_head: maskStrides[1],
-    mask_row: maskStrides[2],
-    mask_key: maskStrides[3],
-    alibi: 0,
-    sinks: 0,
-    lse: 0,
-    lse_batch: lse ? lse.batch : 0,
-    lse_head: lse ? lse.head : 0,
-    weights: 0,
-    weights_mean: weights?.mean ? 1 : 0,
-    weights_stage: weights ? weights.stage : 3,
-    heads: 0,
-    rows: 0,
-    num_heads: weights ? weights.numHeads : 0,
-    num_rows: weights ? weights.numRows : 0,
-    scratch: 0,
-  };
+function runsOf({ config: { B, Hkv, capacity }, storage }, { positions, evicted }) {
+  const runs = [];
+  for (const part of /** @type {any} */ (storage).parts) {
+    for (let n = 0; n < B * Hkv; ++n) {
+      const b = Math.floor(n / Hkv);
+      const rows = evicted[b] > 0 ? capacity : positions[b];
+      runs.push({ pointer: part.pointer + n * capacity * part.token, size: rows * part.token });
+    }
+  }
+  return runs;
 }
 
-const kNoStrides = [0, 0, 0, 0];
+/** @param {string} fn @param {number} size */
+function freshBytes(fn, size) {
+  try {
+    return new Uint8Array(size);
+  } catch (cause) {
+    throw outOfMemory(fn, size, cause);
+  }
+}

@@ -12,10 +12,15 @@ import { AttentionError, refuse } from './errors.js';
  * @property {() => number} _layouts
  * @property {(bytes: number) => number} _allocate
  * @property {(pointer: number) => void} _release
+ * @property {() => boolean} _dotOfBytes
  * @property {() => number} _usedBytes
  * @property {(struct: number) => number} _attentionScratch
  * @property {(struct: number) => void} _attention
+ * @property {(struct: number) => void} _append
+ * @property {(type: number, width: number) => number} _tokenBytes
  * @property {(struct: number) => void} _merge
+ * @property {(struct: number) => void} _norm
+ * @property {(struct: number) => void} _activation
  * @property {(struct: number) => void} _rope
  * @property {(struct: number) => number} _linearScratch
  * @property {(struct: number) => void} _linear

@@ -88,6 +88,7 @@ struct Attention {
   const int32_t* offset;    // (B) position of row 0 among the keys, or null: 0
   int32_t left, right;      // window: keys visible before and after the row's own position; -1 = open
   int32_t prefix;           // so many first keys stay visible whatever `left` says
+  const int32_t* gap;       // (B) tokens that are missing behind the prefix, counted in its distances, or null: 0
 
   // A cache whose tokens from ring_first on go round: key j >= ring_first stands in row
   // ring_first + (ring_start[b] + j - ring_first) mod ring_size. ring_size = 0: key j stands in row j.
@@ -141,7 +142,8 @@ struct Append {
   int32_t to_batch, to_head, to_token;  // in bytes for the quantised types
   float* scale;                         // of kInt8, or null
   int32_t scale_batch, scale_head;
-  const int32_t* first;  // (B)
+  const int32_t* first;   // (B)
+  const int32_t* length;  // (B) leading tokens to store, or null: T
   int32_t ring_first, ring_size;
 };
 void append(const Append& call);

@@ -24,7 +24,8 @@ void store_token(const Append& call, ptrdiff_t from, ptrdiff_t to, ptrdiff_t sca
 void run_item(const void* context, int32_t item, int32_t) {
   const Append& call = *static_cast<const Append*>(context);
   const ptrdiff_t b = item / call.H, h = item % call.H;
-  for (int32_t t = 0; t < call.T; ++t) {
+  const int32_t length = call.length ? call.length[b] : call.T;
+  for (int32_t t = 0; t < length; ++t) {
     const int32_t time = call.first[b] + t;
     const bool round = call.ring_size != 0 && time >= call.ring_first;
     const ptrdiff_t row = round ? call.ring_first + (time - call.ring_first) % call.ring_size : time;

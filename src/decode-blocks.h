@@ -33,7 +33,7 @@ inline Numbers load_numbers(Type type, const uint8_t* block) {
 inline float to_16_bits(const float* x, ptrdiff_t stride, int32_t count, int16_t* to) {
   float most = 0;
   for (int32_t i = 0; i < count; ++i) most = std::max(most, std::fabs(x[i * stride]));
-  const float inverse = most > 0 ? kLargest16 / most : 0;
+  const float inverse = most > 1e-34f ? kLargest16 / most : 0;  // of less it would be infinite, and 0 times it NaN
   for (int32_t i = 0; i < count; ++i) {
     const float number = x[i * stride] * inverse;
     to[i] = static_cast<int16_t>(static_cast<int32_t>(number + (number < 0 ? -0.5f : 0.5f)));
@@ -136,17 +136,19 @@ inline void add_half(const Tokens& values, const int32_t* rows, int32_t count, i
 }
 
 /// Row n of a block of rows: its sums over the values of tokens j..j+count-1. `weights` [count][4]; `sums` is padded to
-/// a multiple of four channels.
+/// a multiple of four channels. `checked`: what isn't finite is left out. Not finite weights need nothing more, because
+/// their row's sum of weights is NaN; scales: see add_other_blocks.
 ATTENTION_NOINLINE inline void add_blocks(const float* weights, const Tokens& values, int32_t j, int32_t count,
-                                          float scale, float* sums) {
-  int32_t rows[kMostKeys];
-  float scaled[kMostKeys];
-  alignas(4) int16_t whole[kMostKeys];
+                                          float scale, bool checked, float* sums) {
+  int32_t rows[kBlockKeys];
+  float scaled[kBlockKeys];
+  alignas(4) int16_t whole[kBlockKeys];
   for (int32_t u = 0; u < count; ++u) rows[u] = values.row(j + u);
   float weight_scale = 0;
   for (int32_t block = 0; block < blocks_of(values.width); ++block) {
     if (block == 0 || values.type != Type::kInt8) {
       for (int32_t u = 0; u < count; ++u) scaled[u] = weights[kBlockRows * u] * block_scale(values, rows[u], block);
+      for (int32_t u = 0; u < count && checked; ++u) scaled[u] = std::isfinite(scaled[u]) ? scaled[u] : 0;
       weight_scale = to_16_bits(scaled, 1, count, whole);
       if (count % 2) whole[count] = 0;
     }
@@ -159,7 +161,19 @@ ATTENTION_NOINLINE inline void add_blocks(const float* weights, const Tokens& va
   }
 }
 
-/// Whether every scale of the tokens is finite; a token that isn't reads as NaN and is left to the float32 path.
+/// The blocks of one token whose scale isn't finite, for the rows that see it. `weights` [4].
+inline void add_other_blocks(const Tokens& values, int32_t row, const float* weights, const float visible[kBlockRows],
+                             int32_t valid, float* sums) {
+  for (int32_t c = 0; c < values.width; ++c) {
+    if (std::isfinite(block_scale(values, row, c / kBlockValues))) continue;
+    const float value = token_value(values, row, c);
+    for (int32_t n = 0; n < valid; ++n) {
+      if (visible[n] != 0) sums[n * padded(values.width) + c] += weights[n] * value;
+    }
+  }
+}
+
+/// Whether every scale of the tokens is finite; a token or block that has another reads as NaN.
 inline bool finite_scales(const Tokens& tokens, int32_t j, int32_t count) {
   const int32_t blocks = tokens.type == Type::kInt8 ? 1 : blocks_of(tokens.width);
   for (int32_t u = 0; u < count; ++u) {

@@ -8,9 +8,9 @@
 
 namespace attention {
 
-constexpr int32_t kBlockRows = 4;  // rows of a block: one vector of logits
-constexpr int32_t kFloatKeys = 8;  // of a tile: the values that were walked are still near when they are summed
-constexpr int32_t kMostKeys = 32;
+constexpr int32_t kBlockRows = 4;     // rows of a block: one vector of logits
+constexpr int32_t kFloatKeys = 8;     // of a tile: the values that were walked are still near when they are summed
+constexpr int32_t kBlockKeys = 32;    // of a tile of quantised keys, whose values may be of any type
 constexpr int32_t kAccumulators = 8;  // of a product, as many as the registers hold beside its operands
 
 inline int32_t padded(int32_t channels) { return (channels + 3) / 4 * 4; }
@@ -134,7 +134,7 @@ void add_values(const float* weights, FloatRows values, int32_t count, int32_t c
 ATTENTION_NOINLINE inline void add_visible_values(const RowGroup<1>& rows, int32_t key, int32_t count, int32_t valid,
                                                   const float* weights, FloatRows values, int32_t channels,
                                                   v128_t scale, float* sums) {
-  float scales[kBlockRows], visible[kMostKeys][kBlockRows];
+  float scales[kBlockRows], visible[kBlockKeys][kBlockRows];
   wasm_v128_store(scales, scale);
   for (int32_t j = 0; j < count; ++j) {
     wasm_v128_store(visible[j], wasm_v128_and(rows.lanes(key, j, 0), wasm_f32x4_const_splat(1)));

@@ -61,7 +61,7 @@ struct Workspace {
 /// Keys of a tile. A single row waits for memory, so its values are summed while they are still near; several rows wait
 /// for the products, and a longer tile starts and ends fewer of them.
 int32_t tile_keys(const Attention& call, int32_t rows) {
-  if (is_quantized(call.k_type)) return kMostKeys;
+  if (is_quantized(call.k_type)) return kBlockKeys;
   return rows > 2 ? 2 * kFloatKeys : kFloatKeys;
 }
 
@@ -186,28 +186,45 @@ class Chunk {
 
   template <int32_t N>
   void weigh(int32_t r, int32_t key, int32_t count) {
-    if (block(r).whole && finite_scales(keys_, key, count)) {
-      score_blocks<N>(whole_queries(r), block(r).scales, keys_, key, count, value_walk(key, count), space_.logits);
-    } else {
+    if (!block(r).whole) {
       const FloatRows k = token_rows(keys_, key, count, space_.key_tile);
       score_tile<N>(queries(r), k, count, call_.D, value_walk(key, count), space_.logits);
+      return;
+    }
+    score_blocks<N>(whole_queries(r), block(r).scales, keys_, key, count, value_walk(key, count), space_.logits);
+    if (finite_scales(keys_, key, count)) return;
+    // Tokens that read as NaN go through float32, but no others: their bits don't depend on what a row doesn't see.
+    for (int32_t u = 0; u < count; ++u) {
+      if (finite_scales(keys_, key + u, 1)) continue;
+      score_tile<N>(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, {},
+                    space_.logits + kBlockRows * u);
     }
   }
 
   template <int32_t N>
   void sum_values(int32_t r, Coverage coverage, int32_t key, int32_t count, v128_t scale) {
-    if (is_quantized(values_.type) && finite_scales(values_, key, count) &&
-        all_finite(space_.logits, kBlockRows, count, N)) {
-      float scales[kBlockRows];
-      wasm_v128_store(scales, scale);
-      for (int32_t n = 0; n < N; ++n) add_blocks(space_.logits + n, values_, key, count, scales[n], sums(r + n));
-      return;
-    }
+    if (is_quantized(values_.type)) return sum_blocks<N>(r, key, count, scale);
     const FloatRows v = token_rows(values_, key, count, space_.value_tile);
     if (coverage == Coverage::kSome && !all_finite(v.data, v.stride, count, call_.Dv)) {
       add_visible_values(block(r).rows, key, count, N, space_.logits, v, call_.Dv, scale, sums(r));
     } else {
       add_values<N>(space_.logits, v, count, call_.Dv, scale, sums(r));
+    }
+  }
+
+  template <int32_t N>
+  void sum_blocks(int32_t r, int32_t key, int32_t count, v128_t scale) {
+    float scales[kBlockRows];
+    wasm_v128_store(scales, scale);
+    const bool finite = finite_scales(values_, key, count);
+    const bool checked = !finite || !all_finite(space_.logits, kBlockRows, count, N);
+    for (int32_t n = 0; n < N; ++n) {
+      add_blocks(space_.logits + n, values_, key, count, scales[n], checked, sums(r + n));
+    }
+    for (int32_t u = 0; u < count && !finite; ++u) {
+      float visible[kBlockRows];
+      wasm_v128_store(visible, wasm_v128_and(block(r).rows.lanes(key, u, 0), wasm_f32x4_const_splat(1)));
+      add_other_blocks(values_, values_.row(key + u), space_.logits + kBlockRows * u, visible, N, sums(r));
     }
   }
 

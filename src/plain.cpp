@@ -33,7 +33,8 @@ float logit(const Attention& call, Row row, int32_t j, Stage stage) {
   float x = dot * call.scale;
   if (stage >= Stage::kCapped && call.softcap > 0) x = call.softcap * std::tanh(x / call.softcap);
   if (stage >= Stage::kMasked && call.alibi) {
-    x -= call.alibi[row.h] * std::fabs(static_cast<float>(row_position(call, row.b, row.i) - j));
+    const int64_t distance = row_position(call, row.b, row.i) + missing_tokens(call, row.b, j) - j;
+    x -= call.alibi[row.h] * std::fabs(static_cast<float>(distance));
   }
   return x;
 }

@@ -52,7 +52,7 @@ inline float token_value(const Tokens& tokens, int32_t row, int32_t c) {
 
 /// The value of largest magnitude, with its sign, the first one if there are several; NaN if any value is not finite.
 inline float largest(const float* x, int32_t count) {
-  float most = 0;
+  float most = x[0];  // not 0: clang 19 takes |x| > 0 ? x : 0 for a positive number
   for (int32_t c = 0; c < count; ++c) {
     if (!std::isfinite(x[c])) return std::numeric_limits<float>::quiet_NaN();
     if (std::fabs(x[c]) > std::fabs(most)) most = x[c];

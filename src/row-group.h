@@ -107,7 +107,8 @@ class RowGroup {
       }
       const v128_t slope = wasm_v128_load(slopes), position = wasm_v128_load(positions);
       for (int32_t j = 0; j < count; ++j) {
-        const v128_t distance = wasm_i32x4_abs(wasm_i32x4_sub(position, wasm_i32x4_splat(key + j)));
+        const v128_t token = wasm_i32x4_splat(key + j - missing_tokens(*call_, b_, key + j));
+        const v128_t distance = wasm_i32x4_abs(wasm_i32x4_sub(position, token));
         const v128_t bias = wasm_f32x4_mul(slope, wasm_f32x4_convert_i32x4(distance));
         float* at = x + kRows * j + 4 * n;
         wasm_v128_store(at, wasm_f32x4_add(wasm_v128_load(at), bias));

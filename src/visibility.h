@@ -44,6 +44,11 @@ inline int32_t visible_prefix(const Attention& call, int32_t b, int32_t i) {
   return static_cast<int32_t>(std::clamp<int64_t>(end, 0, std::min(call.prefix, key_length(call, b))));
 }
 
+/// How many tokens key j is further back than its number says.
+inline int32_t missing_tokens(const Attention& call, int32_t b, int32_t j) {
+  return call.gap && j < call.prefix ? call.gap[b] : 0;
+}
+
 /// Where the mask of row i begins; step from key to key by call.mask_key.
 inline ptrdiff_t mask_row_start(const Attention& call, int32_t b, int32_t h, int32_t i) {
   return static_cast<ptrdiff_t>(b) * call.mask_batch + static_cast<ptrdiff_t>(h) * call.mask_head +

@@ -53,6 +53,14 @@ for (const build of builds()) {
       for (const [name, options, code, message] of kOptions)
         run(name, () => attention.scaledDotProductAttention(q, k, v, options), code, message);
     });
+    if (!build.startsWith('relaxed')) {
+      run(
+        'bytes without the instruction for them',
+        () => attention.scaledDotProductAttention(q, k, v, { precision: 'int8' }),
+        'UNSUPPORTED',
+        /precision must be 'float32' in builds without relaxed SIMD/,
+      );
+    }
     describe('calls', () => {
       for (const [name, call, code, message] of [...kCalls, ...kRopes]) run(name, () => call(attention), code, message);
     });

@@ -33,6 +33,8 @@ export function configureHost() {
 /** @returns {string} what the build and ctest printed; throws with it when either fails */
 export function testHost() {
   configureHost();
-  capture('cmake', ['--build', hostFolder, '-j', String(availableParallelism())]);
-  return capture('ctest', ['--test-dir', hostFolder, '--output-on-failure']);
+  const jobs = String(availableParallelism());
+  capture('cmake', ['--build', hostFolder, '-j', jobs]);
+  capture(process.execPath, ['tests/host/export-cases.js', join(hostFolder, 'cases.bin')]);
+  return capture('ctest', ['--test-dir', hostFolder, '--output-on-failure', '-j', jobs]);
 }
