@@ -9,7 +9,7 @@ import { PackedLinear, Tensor } from './tensor.js';
 /** @import { AppendCall, CacheConfig, CacheState, CacheStorage, Held } from './check-cache.js' */
 /** @import { ActivationCall, NormCall } from './check-norm.js' */
 /** @import { Operand } from './check.js' */
-/** @import { LinearCall, MergeCall, Parameters } from './check-linear.js' */
+/** @import { LinearCall, MergeCall } from './check-linear.js' */
 /** @import { RopeCall } from './check-rope.js' */
 /** @import { Storage } from './tensor.js' */
 /** @import { Dtype, Float32Result, Result, TensorData, TensorLike } from './types.js' */
@@ -141,7 +141,7 @@ export class WasmBackend {
   }
 
   /** @param {LinearCall} call @returns {Result} */
-  linear({ fn, M, N, K, x, weight, bias, packed, out }) {
+  linear({ fn, M, N, K, x, weight, bias, packed, residual, out }) {
     const storage = /** @type {PackedStorage | null} */ (packed);
     const frame = new Frame(this, fn, {
       M,
@@ -153,12 +153,14 @@ export class WasmBackend {
       weight: 0,
       packed: storage?.pointer ?? 0,
       bias: storage?.bias ?? 0,
+      residual: 0,
       out: 0,
       scratch: 0,
     });
     frame.float32('x', [x]);
     if (weight) frame.float32('weight', [weight]);
     if (bias) frame.float32('bias', [bias]);
+    if (residual) frame.float32('residual', [residual]);
     frame.float32Output('out', out);
     const { _linearScratch, _linear } = this.module;
     const isEmpty = M * N === 0;
@@ -167,7 +169,12 @@ export class WasmBackend {
     );
   }
 
-  /** @param {string} fn @param {Parameters} parameters @returns {PackedLinear} */
+  /**
+   * Several weights and their biases stand one below the other, N rows together.
+   * @param {string} fn
+   * @param {{ N: number, K: number, weight: Operand | Operand[], bias: Operand | Operand[] | null }} parameters
+   * @returns {PackedLinear}
+   */
   packLinear(fn, { N, K, weight, bias }) {
     const { module, memory } = this;
     const size = module._packedLinearSize(N, K) * 4;
@@ -175,8 +182,8 @@ export class WasmBackend {
     const fields = { weight: 0, bias: 0 };
     const frame = new Frame(this, fn, fields);
     try {
-      frame.float32('weight', [weight]);
-      if (bias) frame.float32('bias', [bias]);
+      frame.float32('weight', [weight].flat());
+      if (bias) frame.float32('bias', [bias].flat());
       frame.run(
         null,
         null,
@@ -240,15 +247,12 @@ export class WasmBackend {
   }
 
   /** @param {AppendCall} call */
-  append({ fn, state, T, k, v, kStrides, vStrides, first, lengths }) {
-    const { memory, module } = this;
-    const { B, Hkv, D, Dv, capacity, dtype, window, sinkTokens } = state.config;
-    const { keys, values, keyScales, valueScales, keyToken, valueToken } = state.storage;
+  append(call) {
+    const { fn, state, k, v, first, lengths } = call;
     // One block for both, so that nothing can fail between them.
     const fields = { k: 0, v: 0, first: 0, length: 0 };
     const frame = new Frame(this, fn, fields);
-    const narrow = isQuantized(dtype);
-    if (narrow) {
+    if (isQuantized(state.config.dtype)) {
       frame.float32('k', [k]);
       frame.float32('v', [v]);
     } else {
@@ -257,6 +261,23 @@ export class WasmBackend {
     }
     frame.input('first', first);
     frame.input('length', lengths);
+    frame.run(
+      null,
+      null,
+      () => this.storeTokens(call, fields),
+      () => {},
+    );
+  }
+
+  /**
+   * Tokens that stand in memory already, in float32 where the cache is quantised.
+   * @param {AppendCall} call @param {{ k: number, v: number, first: number, length: number }} pointers
+   */
+  storeTokens({ state, T, k, v, kStrides, vStrides }, pointers) {
+    const { memory, module } = this;
+    const { B, Hkv, D, Dv, capacity, dtype, window, sinkTokens } = state.config;
+    const { keys, values, keyScales, valueScales, keyToken, valueToken } = state.storage;
+    const narrow = isQuantized(dtype);
     /** @param {Operand} from @param {number} pointer @param {import('./check-attention.js').Strides} strides @param {number} width @param {Storage} to @param {number} token @param {Storage | null} scales */
     const store = (from, pointer, strides, width, to, token, scales) => {
       memory.structs.Append.write(memory.heap, memory.struct, {
@@ -277,22 +298,15 @@ export class WasmBackend {
         scale: scales ? pointerOf(scales) : 0,
         scale_batch: Hkv * capacity,
         scale_head: capacity,
-        first: fields.first,
-        length: fields.length,
+        first: pointers.first,
+        length: pointers.length,
         ring_first: sinkTokens,
         ring_size: window ? capacity - sinkTokens : 0,
       });
       module._append(memory.struct);
     };
-    frame.run(
-      null,
-      null,
-      () => {
-        store(k, fields.k, kStrides, D, keys, keyToken, keyScales);
-        store(v, fields.v, vStrides, Dv, values, valueToken, valueScales);
-      },
-      () => {},
-    );
+    store(k, pointers.k, kStrides, D, keys, keyToken, keyScales);
+    store(v, pointers.v, vStrides, Dv, values, valueToken, valueScales);
   }
 
   /** The rows in use, one after the other. @param {string} fn @param {CacheState} state */

@@ -180,9 +180,9 @@ struct Linear {
   int32_t M, N, K;
   int32_t x_row, out_row;  // distance between rows
   const float* x;
-  const float* weight;  // [N, K], or null when `packed` is given
-  const float* packed;  // from pack_linear, or null
-  const float* bias;    // (N) or null
+  const float* weight;    // [N, K], or null when `packed` is given
+  const float* packed;    // from pack_linear, or null
+  const float* bias;      // (N) or null
   const float* residual;  // rows out_row apart, or null; may be `out`
   float* out;
   void* scratch;  // linear_scratch(call) bytes
