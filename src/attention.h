@@ -90,7 +90,7 @@ struct Attention {
   const float* v_scale;
   int32_t scale_batch, scale_head;
 
-  float scale;
+  float scale;    // scale * q_i meets quantised keys as whole numbers of 16 bits, its largest being 32767
   float softcap;  // c > 0: x -> c tanh(x / c). 0 = off
 
   MaskKind mask_kind;

@@ -12,7 +12,6 @@
 
 namespace attention {
 
-constexpr float kLargest16 = 32767;
 constexpr int32_t kExactChannels =
     512;  // channels whose products a 32-bit lane sums without overflow: 127 * 32767 each
 
@@ -27,18 +26,6 @@ inline Numbers load_numbers(Type type, const uint8_t* block) {
   const v128_t zero = wasm_i8x16_splat(8);
   return {wasm_i8x16_sub(wasm_v128_and(first, wasm_i8x16_splat(15)), zero),
           wasm_i8x16_sub(wasm_u8x16_shr(first, 4), zero)};
-}
-
-/// Whole numbers with one scale for `count` values `stride` apart: to[i] = round(x[i] / scale). Returns the scale.
-inline float to_16_bits(const float* x, ptrdiff_t stride, int32_t count, int16_t* to) {
-  float most = 0;
-  for (int32_t i = 0; i < count; ++i) most = std::max(most, std::fabs(x[i * stride]));
-  const float inverse = most > 1e-34f ? kLargest16 / most : 0;  // of less it would be infinite, and 0 times it NaN
-  for (int32_t i = 0; i < count; ++i) {
-    const float number = x[i * stride] * inverse;
-    to[i] = static_cast<int16_t>(static_cast<int32_t>(number + (number < 0 ? -0.5f : 0.5f)));
-  }
-  return most / kLargest16;
 }
 
 /// Products of a block with one query row, in four lanes.
@@ -149,7 +136,7 @@ ATTENTION_NOINLINE inline void add_blocks(const float* weights, const Tokens& va
     if (block == 0 || values.type != Type::kInt8) {
       for (int32_t u = 0; u < count; ++u) scaled[u] = weights[kBlockRows * u] * block_scale(values, rows[u], block);
       for (int32_t u = 0; u < count && checked; ++u) scaled[u] = std::isfinite(scaled[u]) ? scaled[u] : 0;
-      weight_scale = to_16_bits(scaled, 1, count, whole);
+      weight_scale = to_16_bits(scaled, count, whole);
       if (count % 2) whole[count] = 0;
     }
     for (int32_t half = 0; half < 2; ++half) {

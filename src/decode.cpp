@@ -135,7 +135,7 @@ class Chunk {
       int16_t* to = whole_queries(r + lane);
       std::fill(to, to + blocks_of(call_.D) * kBlockValues, static_cast<int16_t>(0));
       block(r).whole = all_finite(queries(r + lane), 0, 1, call_.D);
-      if (block(r).whole) block(r).scales[lane] = to_16_bits(queries(r + lane), 1, call_.D, to);
+      if (block(r).whole) block(r).scales[lane] = to_16_bits(queries(r + lane), call_.D, to);
     }
   }
 

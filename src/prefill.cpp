@@ -146,7 +146,7 @@ class Block {
                    call_.q_token, valid, call_.D, space_.row_buffer);
     const float* lanes[kLanes];
     for (int32_t lane = 0; lane < kLanes; ++lane) lanes[lane] = q.data + std::min(lane, valid - 1) * q.stride;
-    rows_to_lanes(lanes, call_.D, call_.scale, group.queries);
+    queries_to_lanes(call_, lanes, valid, space_.row_buffer, group.queries);
     std::fill(group.sums, group.sums + static_cast<size_t>(kLanes) * padded(call_.Dv), 0.0f);
   }
 

@@ -1,5 +1,6 @@
 // The steps of a model, by address: each fills one struct of attention.h and calls the module.
 import { readLayouts } from '../structs.js';
+import { storeTokens } from '../wasm-cache.js';
 
 /** @import { AppendCall } from '../check-cache.js' */
 /** @import { Float32Result } from '../types.js' */
@@ -78,7 +79,7 @@ export class Steps {
 
   /** @param {AppendCall} call @param {{ k: number, v: number, first: number, length: number }} pointers */
   append(call, pointers) {
-    this.#backend.storeTokens(call, pointers);
+    storeTokens(this.#backend, call, pointers);
   }
 
   /** @param {Record<string, number>} fields */
