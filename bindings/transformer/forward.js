@@ -47,6 +47,12 @@ export const modelOf = (backend, config, parts, tables) => ({
 
 const kFloat = 4;
 
+// biome-ignore format: a plain literal, because spreads cost more than a step
+const places = () => ({
+  tokens: 0, x: 0, y: 0, qkv: 0, mixed: 0, gate: 0, up: 0, logits: 0, scratch: 0,
+  cos: 0, sin: 0, offset: 0, first: 0, weights: 0, heads: 0, rows: 0,
+});
+
 export class Pass {
   #model;
   #context;
@@ -61,10 +67,7 @@ export class Pass {
   /** @type {Float32Result['shape']} */
   #weightsShape = [];
   /** Where everything stands in the block. */
-  #at = {
-    ...{ tokens: 0, x: 0, y: 0, qkv: 0, mixed: 0, gate: 0, up: 0, logits: 0, scratch: 0 },
-    ...{ cos: 0, sin: 0, offset: 0, first: 0, weights: 0, heads: 0, rows: 0 },
-  };
+  #at = places();
   /** @type {LayerWeights[]} */
   #weights = [];
   /** @type {Float32Result[]} */
@@ -175,12 +178,11 @@ export class Pass {
       const fields = /** @type {Record<string, number>} */ (attentionFields(call));
       fields.q_token = this.#row;
       if (!call.cache) fields.k_token = fields.v_token = this.#row;
-      if (this.#attention.size === 0) {
-        frame.input('offset', call.shared.offset);
-        if (call.weights) {
-          this.#weightsShape = call.weights.shape.slice(1);
-          frame.place('weights', call.weights.count * kFloat);
-        }
+      // The same for all kinds; but one whose rows see everything has no offset.
+      if (this.#at.offset === 0) frame.input('offset', call.shared.offset);
+      if (call.weights && this.#at.weights === 0) {
+        this.#weightsShape = call.weights.shape.slice(1);
+        frame.place('weights', call.weights.count * kFloat);
       }
       this.#attention.set(kind, fields);
       scratch = Math.max(scratch, steps.attentionScratch({ ...fields, weights: this.#at.weights }));
