@@ -34,7 +34,7 @@ import { isIgnored, shortName } from './names.js';
  * @property {LinearPart} head
  */
 
-/** @param {unknown} value */
+/** @param {unknown} value @returns {value is ArrayBuffer | ArrayBufferView} */
 const isBytes = (value) => ArrayBuffer.isView(value) || Object.prototype.toString.call(value).endsWith('ArrayBuffer]');
 
 /**
@@ -44,13 +44,16 @@ const isBytes = (value) => ArrayBuffer.isView(value) || Object.prototype.toStrin
  */
 export function checkWeights(context, config, slots, weights) {
   const { fn } = context;
-  const found = collect(fn, config, weights);
+  const sources = Array.isArray(weights) ? weights : [weights];
+  const found = collect(fn, config, sources);
   /** @type {Map<Slot, Operand>} */
   const operands = new Map();
   for (const slot of allSlots(slots)) {
     const short = shortName(config, slot.name);
     const entry = found.get(short);
     if (!entry) {
+      // If it is there in a type that was passed over, this says so.
+      for (const source of sources) if (isBytes(source)) readSafetensors(source);
       const rule = `weights must hold ${slot.name} of shape ${list(slot.shape)}`;
       return refuse(
         'INVALID_OPTION',
@@ -74,17 +77,19 @@ export function checkWeights(context, config, slots, weights) {
 
 /**
  * The tensors of all sources by their short names.
- * @param {string} fn @param {ModelConfig} config @param {unknown} weights
+ * @param {string} fn @param {ModelConfig} config @param {readonly unknown[]} sources
  * @returns {Map<string, { name: string, tensor: unknown }>}
  */
-function collect(fn, config, weights) {
+function collect(fn, config, sources) {
   /** @type {Map<string, { name: string, tensor: unknown }>} */
   const found = new Map();
-  for (const source of Array.isArray(weights) ? weights : [weights]) {
+  for (const source of sources) {
     if (typeof source !== 'object' || source === null || Array.isArray(source)) {
       refuse('INVALID_OPTION', fn, 'weights must be tensors by name, or the bytes of safetensors files', source);
     }
-    for (const [name, tensor] of Object.entries(isBytes(source) ? readSafetensors(source) : source)) {
+    // Masks and the like, which nothing here needs, often have types of their own.
+    const tensors = isBytes(source) ? readSafetensors(source, { skipUnsupported: true }) : source;
+    for (const [name, tensor] of Object.entries(tensors)) {
       const short = shortName(config, name);
       if (isIgnored(config, short)) continue;
       if (found.has(short)) refuse('INVALID_OPTION', fn, 'weights must hold each tensor once', name);
