@@ -59,6 +59,7 @@ export function attentionFields(call) {
     v_scale: cache?.storage.valueScales ? pointerOf(cache.storage.valueScales) : 0,
     scale_batch: cache ? cache.scaleBatch : 0,
     scale_head: cache ? cache.scaleHead : 0,
+    precision: call.shared.int8 ? 1 : 0,
     scale,
     softcap,
     mask_kind: mask ? (mask.allowed ? 1 : 2) : 0,

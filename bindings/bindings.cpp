@@ -48,6 +48,7 @@ EMSCRIPTEN_BINDINGS(attention) {
   function("_allocate", +[](size_t bytes) { return reinterpret_cast<uintptr_t>(memalign(16, bytes)); });
   function("_release", +[](uintptr_t pointer) { std::free(to<void>(pointer)); });
   function("_usedBytes", +[] { return size_t(mallinfo().uordblks); });
+  function("_dotOfBytes", &dot_of_bytes);
   function("_attentionScratch", &call<attention_scratch, Attention>);
   function("_attention", &call<attention, Attention>);
   function("_append", &call<append, Append>);

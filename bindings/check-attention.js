@@ -1,6 +1,6 @@
 // Turns a call of attention into one plain, complete description. Backends take that and decide nothing.
 
-import { finite, flag, integers, kMostElements, operand, optionsOf, outputOf, vector } from './check.js';
+import { finite, flag, integers, isAbsent, operand, optionsOf, outputOf, vector } from './check.js';
 import { lengthsOf, maskOf, positionsOf, publishedSlopes } from './check-visibility.js';
 import { refuse } from './errors.js';
 
@@ -51,10 +51,20 @@ import { refuse } from './errors.js';
  * @property {number} numHeads @property {number} numRows
  */
 
-const kShared = ['isCausal', 'queryOffset', 'attnMask', 'scale', 'softcap', 'windowSize', 'alibiSlopes', 'sinks'];
-const kResults = ['needWeights', 'returnLse', 'out'];
+/** Options that attention over a batch and over packed sequences share. */
+export const kShared = [
+  'isCausal',
+  'queryOffset',
+  'attnMask',
+  'precision',
+  'scale',
+  'softcap',
+  'windowSize',
+  'alibiSlopes',
+  'sinks',
+];
+export const kResults = ['needWeights', 'returnLse', 'out'];
 export const kOptions = new Set([...kShared, 'queryLengths', 'keyLengths', ...kResults, 'layout']);
-const kVarlenOptions = new Set(['cuSeqlensQ', 'cuSeqlensK', ...kShared, ...kResults]);
 const kWeightOptions = new Set(['heads', 'rows', 'mean', 'stage']);
 const kStages = ['scores', 'capped', 'masked', 'weights'];
 
@@ -128,6 +138,7 @@ export function describeOperands(context, { q, k, v }, options) {
  * @property {number} left
  * @property {number} right
  * @property {number} scale
+ * @property {boolean} int8 products of queries and keys in bytes
  * @property {number} softcap
  * @property {Mask | null} mask
  * @property {Operand | null} alibi
@@ -140,7 +151,7 @@ export function describeOperands(context, { q, k, v }, options) {
  * @param {Int32Array | null} qLength @param {Int32Array | null} kLength @param {boolean} isPacked
  * @returns {Shared}
  */
-function describeShared(context, options, sizes, qLength, kLength, isPacked) {
+export function describeShared(context, options, sizes, qLength, kLength, isPacked) {
   const { fn } = context;
   const { H, D } = sizes;
   const { offset, left, right } = positionsOf(fn, options, sizes, qLength, kLength, isPacked);
@@ -148,6 +159,7 @@ function describeShared(context, options, sizes, qLength, kLength, isPacked) {
     offset,
     left,
     right,
+    int8: precisionOf(context, options.precision),
     scale: isAbsent(options.scale) ? 1 / Math.sqrt(D) : finite(fn, 'scale', options.scale),
     softcap: softcapOf(fn, options.softcap),
     mask: maskOf(context, options.attnMask, sizes),
@@ -156,11 +168,8 @@ function describeShared(context, options, sizes, qLength, kLength, isPacked) {
   };
 }
 
-/** @param {unknown} value */
-const isAbsent = (value) => value === undefined || value === null;
-
 /** @param {{ q: Operand, k: Operand, v: Operand }} operands @param {Shared} shared */
-const inputsOf = ({ q, k, v }, { mask, alibi, sinks }) => [q, k, v, mask ? mask.added : null, alibi, sinks];
+export const inputsOf = ({ q, k, v }, { mask, alibi, sinks }) => [q, k, v, mask ? mask.added : null, alibi, sinks];
 
 /** @param {string} fn @param {unknown} value @param {Operand} q @returns {'bhtd' | 'bthd'} */
 export function layoutOf(fn, value, q) {
@@ -218,11 +227,26 @@ function checkSizes(fn, operands, q, k, v) {
 }
 
 /** @param {string} fn @param {{ k: Operand, v: Operand }} operands @param {number} H @param {number} Hkv @param {number} Hv */
-function checkHeads(fn, { k, v }, H, Hkv, Hv) {
+export function checkHeads(fn, { k, v }, H, Hkv, Hv) {
   if (Hkv === 0 ? H !== 0 : H % Hkv !== 0) {
     refuse('INVALID_SHAPE', fn, `k must have a number of heads that divides that of q, H = ${H}`, k.shape);
   }
   if (Hv !== Hkv) refuse('INVALID_SHAPE', fn, `v must have the heads of k, Hkv = ${Hkv}`, v.shape);
+}
+
+/** @param {Context} context @param {unknown} value @returns {boolean} whether it is 'int8' */
+function precisionOf({ fn, backend }, value) {
+  if (isAbsent(value) || value === 'float32') return false;
+  if (value !== 'int8') refuse('INVALID_OPTION', fn, `precision must be 'float32' or 'int8'`, value);
+  if (!backend.multipliesBytes) {
+    refuse(
+      'UNSUPPORTED',
+      fn,
+      `precision must be 'float32' in builds without relaxed SIMD, where bytes are no faster`,
+      value,
+    );
+  }
+  return true;
 }
 
 /** @param {string} fn @param {unknown} value */
@@ -244,7 +268,7 @@ function alibiOf(context, value, H) {
  * @param {number} rank of the output: leading axes that it lacks are dropped here too
  * @returns {Weights | null}
  */
-function weightsOf(fn, value, { B, H, Tq, Tk }, rank) {
+export function weightsOf(fn, value, { B, H, Tq, Tk }, rank) {
   if (isAbsent(value) || value === false) return null;
   const isChoice = typeof value === 'object' && !Array.isArray(value);
   if (value !== true && value !== 'mean' && !isChoice) {
@@ -271,118 +295,4 @@ function chosen(fn, name, value, size) {
   const numbers = integers(fn, name, value, -1, 0, size - 1);
   if (new Set(numbers).size !== numbers.length) refuse('INVALID_OPTION', fn, `${name} must not repeat a number`, value);
   return numbers;
-}
-
-/**
- * Attention over packed sequences. `perSequence`: one call for each sequence's weights, whose lengths all differ.
- * @param {Context} context
- * @param {unknown} q @param {unknown} k @param {unknown} v @param {unknown} given the options
- * @returns {{ call: AttentionCall, perSequence: AttentionCall[] | null }}
- */
-export function describeVarlen(context, q, k, v, given) {
-  const { fn } = context;
-  const options = optionsOf(fn, given, kVarlenOptions);
-  const operands = { q: operand(context, 'q', q), k: operand(context, 'k', k), v: operand(context, 'v', v) };
-  checkPacked(fn, operands);
-  const [totalQ, H, D] = operands.q.shape;
-  const [totalK, Hkv] = operands.k.shape;
-  const Dv = operands.v.shape[2];
-  const cuQ = boundsOf(fn, 'cuSeqlensQ', options.cuSeqlensQ, totalQ, -1);
-  const cuK = boundsOf(fn, 'cuSeqlensK', options.cuSeqlensK, totalK, cuQ.length);
-  const B = cuQ.length - 1;
-  const qLength = differences(cuQ);
-  const kLength = differences(cuK);
-  const Tq = qLength.reduce((a, b) => Math.max(a, b), 0);
-  const Tk = kLength.reduce((a, b) => Math.max(a, b), 0);
-  const shared = describeShared(context, options, { B, H, Tq, Tk, D }, qLength, kLength, true);
-  const out = outputOf(context, options.out, [totalQ, H, Dv], operands.q, inputsOf(operands, shared));
-  const strides = { q: packed(H, D), k: packed(Hkv, D), v: packed(Hkv, Dv), out: packed(H, Dv) };
-  /** @type {AttentionCall} */
-  const call = {
-    ...{ fn, B, H, Hkv, Tq, Tk, D, Dv, ...operands, out },
-    ...{ qStrides: strides.q, kStrides: strides.k, vStrides: strides.v, outStrides: strides.out },
-    ...{ qStart: cuQ.slice(0, B), kStart: cuK.slice(0, B), qLength, kLength, shared },
-    lse: flag(fn, 'returnLse', options.returnLse, false)
-      ? { shape: [H, totalQ], count: H * totalQ, batch: 0, head: totalQ }
-      : null,
-    weights: null,
-    cache: null,
-  };
-  return { call, perSequence: weightCalls(fn, call, options.needWeights) };
-}
-
-/** @param {number} H @param {number} D @returns {Strides} */
-const packed = (H, D) => ({ batch: 0, head: D, token: H * D });
-
-/** @param {string} fn @param {{ q: Operand, k: Operand, v: Operand }} operands */
-function checkPacked(fn, operands) {
-  for (const [name, { shape }] of Object.entries(operands)) {
-    if (shape.length !== 3 || shape[2] < 1) {
-      refuse('INVALID_SHAPE', fn, `${name} must have shape [ΣT, H, D] with D of at least 1`, shape);
-    }
-  }
-  const { q, k, v } = operands;
-  if (k.shape[2] !== q.shape[2])
-    refuse('INVALID_SHAPE', fn, `k must have the head size of q, D = ${q.shape[2]}`, k.shape);
-  checkHeads(fn, operands, q.shape[1], k.shape[1], v.shape[1]);
-  if (v.shape[0] !== k.shape[0])
-    refuse('INVALID_SHAPE', fn, `v must have the tokens of k, ΣTk = ${k.shape[0]}`, v.shape);
-}
-
-/** @param {string} fn @param {string} name @param {unknown} value @param {number} total @param {number} count */
-function boundsOf(fn, name, value, total, count) {
-  const bounds = integers(fn, name, value, count, 0, kMostElements);
-  if (bounds.length === 0 || bounds[0] !== 0) refuse('INVALID_OPTION', fn, `${name} must begin with 0`, value);
-  const falls = bounds.findIndex((bound, s) => s > 0 && bound < bounds[s - 1]);
-  if (falls > 0) refuse('INVALID_OPTION', fn, `${name}[${falls}] must not be less than the one before`, bounds[falls]);
-  const last = bounds[bounds.length - 1];
-  if (last !== total) refuse('INVALID_OPTION', fn, `${name} must end with the number of tokens, ${total}`, last);
-  return bounds;
-}
-
-/** @param {Int32Array} bounds */
-const differences = (bounds) => Int32Array.from({ length: bounds.length - 1 }, (_, s) => bounds[s + 1] - bounds[s]);
-
-/** @param {string} fn @param {AttentionCall} call @param {unknown} needWeights @returns {AttentionCall[] | null} */
-function weightCalls(fn, call, needWeights) {
-  const { B, H, Hkv, D, Dv, qLength, kLength, qStart, kStart, shared } = call;
-  if (isAbsent(needWeights) || needWeights === false) return null;
-  if (/** @type {any} */ (needWeights).rows) {
-    refuse('INVALID_OPTION', fn, 'needWeights.rows must not be given for packed sequences', needWeights);
-  }
-  weightsOf(fn, needWeights, call, 3); // refuses what is wrong even where there is no sequence
-  return Array.from({ length: B }, (_, s) => {
-    const Tq = /** @type {Int32Array} */ (qLength)[s];
-    const Tk = /** @type {Int32Array} */ (kLength)[s];
-    /** @param {Operand} operand @param {Int32Array | null} starts @param {number} T @param {number} width */
-    const part = (operand, starts, T, width) => ({
-      ...operand,
-      start: /** @type {Int32Array} */ (starts)[s] * width,
-      count: T * width,
-    });
-    return {
-      ...call,
-      ...{ B: 1, Tq, Tk, q: part(call.q, qStart, Tq, H * D) },
-      ...{ k: part(call.k, kStart, Tk, Hkv * D), v: part(call.v, kStart, Tk, Hkv * Dv) },
-      ...{ out: null, lse: null, qStart: null, kStart: null, qLength: null, kLength: null },
-      shared: {
-        ...shared,
-        offset: shared.offset ? shared.offset.slice(s, s + 1) : null,
-        mask: startAt(shared.mask, s),
-      },
-      weights: weightsOf(fn, needWeights, { B: 1, H, Tq, Tk }, 3),
-    };
-  });
-}
-
-/** The mask of one item. @param {Mask | null} mask @param {number} item @returns {Mask | null} */
-function startAt(mask, item) {
-  if (!mask) return null;
-  const { allowed, added, strides } = mask;
-  const start = strides[0] * item;
-  return {
-    allowed: allowed ? allowed.subarray(start) : null,
-    added: added && { ...added, start, count: added.count - start },
-    strides,
-  };
 }

@@ -1,6 +1,6 @@
 // Turns calls of linear, packLinear and mergeAttention into plain, complete descriptions.
 
-import { list, operand, optionsOf, outputOf, sameShape, vector } from './check.js';
+import { isAbsent, list, operand, optionsOf, outputOf, sameShape, vector } from './check.js';
 import { refuse } from './errors.js';
 import { PackedLinear, Resident } from './tensor.js';
 
@@ -34,7 +34,7 @@ export function describeLinear(context, x, weight, bias, given) {
   if (!(weight instanceof PackedLinear)) {
     return linearCall(context, source, describeParameters(context, weight, bias), null, options);
   }
-  if (bias !== undefined && bias !== null) {
+  if (!isAbsent(bias)) {
     refuse('INVALID_OPTION', fn, 'bias must be given to packLinear where the weight is packed', bias);
   }
   const [N, K] = weight.shape;
@@ -77,8 +77,7 @@ export function describeParameters(context, weight, bias) {
   const matrix = operand(context, 'weight', weight);
   const [N, K] = matrix.shape;
   if (matrix.shape.length !== 2) refuse('INVALID_SHAPE', context.fn, 'weight must have shape [N, K]', matrix.shape);
-  const isAbsent = bias === undefined || bias === null;
-  return { N, K, weight: matrix, bias: isAbsent ? null : vector(context, 'bias', bias, N, 'N') };
+  return { N, K, weight: matrix, bias: isAbsent(bias) ? null : vector(context, 'bias', bias, N, 'N') };
 }
 
 /**
@@ -120,7 +119,7 @@ export function describeMerge(context, parts, given) {
     }
   });
   const [B, H, Tq, Dv] = [...Array(4 - rank).fill(1), ...shape];
-  const hasSinks = options.sinks !== undefined && options.sinks !== null;
+  const hasSinks = !isAbsent(options.sinks);
   const sinks = hasSinks ? vector(context, 'sinks', options.sinks, H, 'H') : null;
   const out = outputOf(context, options.out, shape, outs[0], [...outs, ...lses, sinks]);
   return { fn, parts: parts.length, B, H, Tq, Dv, outs, lses, sinks, out, lseShape };

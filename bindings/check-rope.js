@@ -1,13 +1,13 @@
 // Turns a call of rope or ropeTables into one plain, complete description.
 
-import { flag, integer, integers, operand, optionsOf, outputOf, sameShape, typedArrayName } from './check.js';
+import { flag, integer, integers, isAbsent, operand, optionsOf, outputOf, sameShape, typedArrayName } from './check.js';
 import { axesOf, layoutOf } from './check-attention.js';
 import { refuse } from './errors.js';
-import { ropeConfig, sequenceLengthOf } from './rope-frequencies.js';
+import { ropeConfig, sequenceLengthOf } from './rope-config.js';
 
 /** @import { Context, Operand, Output } from './check.js' */
 /** @import { Axes, Strides } from './check-attention.js' */
-/** @import { RopeConfig } from './rope-frequencies.js' */
+/** @import { RopeConfig } from './rope-config.js' */
 /** @import { Positions, RopeTables, Tables } from './rope-tables.js' */
 
 /**
@@ -43,7 +43,7 @@ export function describeRope(context, cache, x, given) {
   const layout = layoutOf(fn, options.layout, source);
   const sizes = axesOf(fn, 'x', source, layout);
   const style = styleOf(fn, options.style);
-  const hasTables = options.tables !== undefined && options.tables !== null;
+  const hasTables = !isAbsent(options.tables);
   const rotation = hasTables ? null : describeRotation(fn, options, sizes.D, sizes.B, sizes.T);
   const inverse = flag(fn, 'inverse', options.inverse, false);
   // x itself may be `out`: each element is read before it is written.
@@ -64,8 +64,7 @@ function tablesOf(context, options, { B, T, D }) {
   const { fn } = context;
   for (const name of kSources) {
     const value = options[name];
-    if (value !== undefined && value !== null)
-      refuse('INVALID_OPTION', fn, `${name} must not be given beside tables`, value);
+    if (!isAbsent(value)) refuse('INVALID_OPTION', fn, `${name} must not be given beside tables`, value);
   }
   const given = optionsOf(`${fn}: tables`, options.tables, kTables);
   const cos = operand(context, 'tables.cos', given.cos);
@@ -150,8 +149,8 @@ export function rotate(cache, { config, positions, streams, sequenceLength }, in
 export function describeTables(fn, given) {
   const options = optionsOf(fn, given, kTableOptions);
   const { positions, length } = options;
-  const hasPositions = positions !== undefined && positions !== null;
-  if (hasPositions === (length !== undefined && length !== null)) {
+  const hasPositions = !isAbsent(positions);
+  if (hasPositions === !isAbsent(length)) {
     refuse('INVALID_OPTION', fn, 'either positions or length must be given', length);
   }
   const shape = hasPositions ? positionShape(fn, positions) : [integer(fn, 'length', length, 0, kMost)];
@@ -228,8 +227,8 @@ function interleavedStreams([, height, width], pairs) {
  */
 function positionsOf(fn, options, B, T, streams) {
   const { positions, offset } = options;
-  if (positions === undefined || positions === null) return offsets(fn, offset, B, T);
-  if (offset !== undefined && offset !== null) {
+  if (isAbsent(positions)) return offsets(fn, offset, B, T);
+  if (!isAbsent(offset)) {
     refuse('INVALID_OPTION', fn, 'offset must not be given beside positions', offset);
   }
   const isBare = Array.isArray(positions) || ArrayBuffer.isView(positions);
@@ -255,7 +254,7 @@ function positionsOf(fn, options, B, T, streams) {
 
 /** @param {string} fn @param {unknown} offset @param {number} B @param {number} T @returns {Positions} */
 function offsets(fn, offset, B, T) {
-  if (offset === undefined || offset === null || typeof offset === 'number') {
+  if (isAbsent(offset) || typeof offset === 'number') {
     const start = integer(fn, 'offset', offset ?? 0, -kMost, kMost);
     return { items: 1, T, isRange: true, at: (_stream, _item, t) => start + t };
   }

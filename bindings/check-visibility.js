@@ -1,6 +1,6 @@
 // What a query row may see: lengths, causal alignment, window, masks; and ALiBi, which needs the same positions.
 
-import { integer, integers, list, operand, typedArrayName } from './check.js';
+import { integer, integers, isAbsent, list, operand, typedArrayName } from './check.js';
 import { refuse } from './errors.js';
 
 /** @import { Context, Operand } from './check.js' */
@@ -33,7 +33,7 @@ export function positionsOf(fn, options, sizes, qLength, kLength, isPacked) {
   if (given && typeof causal === 'string') {
     refuse('INVALID_OPTION', fn, `isCausal must be true or false beside queryOffset`, causal);
   }
-  const hasAlibi = options.alibiSlopes !== undefined && options.alibiSlopes !== null && options.alibiSlopes !== false;
+  const hasAlibi = !isAbsent(options.alibiSlopes) && options.alibiSlopes !== false;
   if (left < 0 && right < 0 && !hasAlibi) return { offset: null, left, right };
 
   const lengthsAgree = agree(B, Tq, Tk, qLength, kLength);
@@ -79,14 +79,14 @@ function agree(B, Tq, Tk, qLength, kLength) {
 
 /** @param {string} fn @param {unknown} value @returns {boolean | 'top-left' | 'bottom-right'} */
 export function causalOf(fn, value) {
-  if (value === undefined || value === null) return false;
+  if (isAbsent(value)) return false;
   if (typeof value === 'boolean' || value === 'top-left' || value === 'bottom-right') return value;
   return refuse('INVALID_OPTION', fn, `isCausal must be true, false, 'top-left' or 'bottom-right'`, value);
 }
 
 /** @param {string} fn @param {unknown} value @returns {[number, number]} */
 export function windowOf(fn, value) {
-  if (value === undefined || value === null) return [-1, -1];
+  if (isAbsent(value)) return [-1, -1];
   if (!Array.isArray(value) || value.length !== 2) {
     refuse('INVALID_OPTION', fn, 'windowSize must be [left, right]', value);
   }
@@ -98,7 +98,7 @@ export function windowOf(fn, value) {
 
 /** @param {string} fn @param {unknown} value @param {number} B */
 export function queryOffsetOf(fn, value, B) {
-  if (value === undefined || value === null) return null;
+  if (isAbsent(value)) return null;
   if (typeof value !== 'number') return integers(fn, 'queryOffset', value, B, -kMostOffset, kMostOffset);
   return new Int32Array(B).fill(integer(fn, 'queryOffset', value, -kMostOffset, kMostOffset));
 }
@@ -108,7 +108,7 @@ export function queryOffsetOf(fn, value, B) {
  * @returns {Int32Array | null}
  */
 export function lengthsOf(fn, name, value, B, most) {
-  return value === undefined || value === null ? null : integers(fn, name, value, B, 0, most);
+  return isAbsent(value) ? null : integers(fn, name, value, B, 0, most);
 }
 
 /**
@@ -125,7 +125,7 @@ export function lengthsOf(fn, name, value, B, most) {
  */
 export function maskOf(context, value, { B, H, Tq, Tk }) {
   const { fn } = context;
-  if (value === undefined || value === null) return null;
+  if (isAbsent(value)) return null;
   const isBare = ArrayBuffer.isView(value) || Array.isArray(value);
   const mask = /** @type {any} */ (isBare ? { data: value, shape: [Tq, Tk] } : value);
   if (isBare && mask.data.length !== Tq * Tk) {
@@ -150,7 +150,7 @@ function booleansOf(fn, data) {
 
 /** @param {Context} context @param {any} mask @param {Uint8Array} allowed */
 function checkBooleans({ fn }, mask, allowed) {
-  if (mask.dtype !== undefined && mask.dtype !== null) {
+  if (!isAbsent(mask.dtype)) {
     refuse('INVALID_DTYPE', fn, 'attnMask.dtype must not be given for boolean data', mask.dtype);
   }
   const { count } = shaped(fn, mask.shape);

@@ -18,7 +18,10 @@ import { Resident, Tensor } from './tensor.js';
  * @property {number} count how many do
  */
 
-/** Who checks: the backend that tensors must belong to, and the function that messages name. @typedef {{ backend: object & { readonly disposed: boolean }, fn: string }} Context */
+/** Who checks: the backend that tensors must belong to, and the function that messages name. @typedef {{ backend: object & { readonly disposed: boolean, readonly multipliesBytes: boolean }, fn: string }} Context */
+
+/** Options that are undefined or null are at their default. @param {unknown} value @returns {value is undefined | null} */
+export const isAbsent = (value) => value === undefined || value === null;
 
 /** Dimensions and counts are 32-bit integers in the kernels. */
 export const kMostElements = 2 ** 31 - 1;
@@ -32,7 +35,7 @@ const kNoOptions = Object.freeze({});
  * @returns {Record<string, any>}
  */
 export function optionsOf(fn, options, known) {
-  if (options === undefined || options === null) return kNoOptions;
+  if (isAbsent(options)) return kNoOptions;
   if (typeof options !== 'object' || Array.isArray(options) || ArrayBuffer.isView(options)) {
     refuse('INVALID_OPTION', fn, 'options must be an object', options);
   }
@@ -67,7 +70,7 @@ export function finite(fn, name, value) {
 
 /** @param {string} fn @param {string} name @param {unknown} value @param {boolean} byDefault @returns {boolean} */
 export function flag(fn, name, value, byDefault) {
-  if (value === undefined || value === null) return byDefault;
+  if (isAbsent(value)) return byDefault;
   if (typeof value !== 'boolean') refuse('INVALID_OPTION', fn, `${name} must be true or false`, value);
   return value;
 }
@@ -124,7 +127,7 @@ export function dtypeOf(fn, name, data, dtype) {
   if (!possible) {
     refuse('INVALID_DTYPE', fn, `${name} must be a Float32Array, Float16Array or Uint16Array (bits)`, data);
   }
-  if (dtype === undefined || dtype === null) return possible[0];
+  if (isAbsent(dtype)) return possible[0];
   if (!possible.includes(/** @type {Dtype} */ (dtype))) {
     refuse('INVALID_DTYPE', fn, `dtype of a ${kind} (${name}) must be ${possible.join(' or ')}`, dtype);
   }
@@ -197,7 +200,7 @@ export function vector(context, name, value, count, letter) {
 export function outputOf(context, out, shape, like, inputs) {
   const { fn, backend } = context;
   const count = shape.reduce((product, size) => product * size, 1);
-  if (out === undefined || out === null) {
+  if (isAbsent(out)) {
     const { dtype, isFloat16Array } = like;
     return { storage: null, tensor: null, dtype, isFloat16Array, shape, count };
   }

@@ -4,15 +4,11 @@ function(add_build name)
   cmake_parse_arguments(PARSE_ARGV 1 build "THREADS" "" "SOURCES;OPTIONS")
   add_executable(${name} bindings/bindings.cpp ${build_SOURCES})
   target_link_libraries(${name} PRIVATE attention_flags)
-  target_compile_options(${name} PRIVATE ${build_OPTIONS}
-    -fno-rtti)                        # embind's type names are the only user of it
-  target_compile_definitions(${name} PRIVATE EMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)  # embind without RTTI
+  target_compile_options(${name} PRIVATE ${build_OPTIONS})
   target_link_options(${name} PRIVATE
-    -lembind
-    -fno-rtti                         # picks the embind library that matches
+    -lembind                          # with RTTI: without it, embind prints addresses as type names and brings printf
     -sMODULARIZE                      # a factory, so that one page can hold several instances
     -sEXPORT_ES6
-    -sENVIRONMENT=web,worker,node
     -sDYNAMIC_EXECUTION=0             # no eval: the package runs under script-src 'self' 'wasm-unsafe-eval'
     -sFILESYSTEM=0
     -sINITIAL_MEMORY=2MB              # phones refuse large initial memories
@@ -21,7 +17,8 @@ function(add_build name)
     -sMAXIMUM_MEMORY=4GB
     -sABORTING_MALLOC=0               # a failed allocation is an AttentionError, not an abort
     -sMALLOC=dlmalloc                 # emmalloc adds address and size unchecked: near 4 GiB it gives out memory twice
-    -sINCOMING_MODULE_JS_API=wasmBinary,locateFile,print,printErr,instantiateWasm
+    -sINCOMING_MODULE_JS_API=instantiateWasm
+    -sTEXTDECODER=2                   # every engine with SIMD has it: no code in its place
     # Binaryen folds every function with one caller into it; the engines then lose the inner loops' registers.
     -sBINARYEN_EXTRA_PASSES=--one-caller-inline-max-function-size=1
     -sASSERTIONS=0)
@@ -30,6 +27,7 @@ function(add_build name)
     target_compile_options(${name} PRIVATE -pthread)
     set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/bindings/threads.post.js)
     target_link_options(${name} PRIVATE -pthread
+      -sENVIRONMENT=web,worker,node     # workers are made in another way in each
       "-sPTHREAD_POOL_SIZE=Module.threads-1"  # so many workers are up when the factory resolves; load() says how many
       -sDEFAULT_PTHREAD_STACK_SIZE=256KB      # the kernels run on any thread
       -sEXPORTED_RUNTIME_METHODS=wasmMemory,PThread  # to end the workers in dispose()
@@ -37,7 +35,9 @@ function(add_build name)
       -Wno-pthreads-mem-growth)       # its slow case is JavaScript that touches the heap, which ours does in bulk only
   else()
     target_sources(${name} PRIVATE src/serial.cpp)
-    target_link_options(${name} PRIVATE -sEXPORTED_RUNTIME_METHODS=wasmMemory)
+    target_link_options(${name} PRIVATE
+      -sENVIRONMENT=web               # runs everywhere, because wasm.js brings the bytes and the glue fetches nothing
+      -sEXPORTED_RUNTIME_METHODS=wasmMemory)
   endif()
   set_target_properties(${name} PROPERTIES
     OUTPUT_NAME attention.${name} SUFFIX .js RUNTIME_OUTPUT_DIRECTORY ${CMAKE_SOURCE_DIR}/dist)

@@ -1,11 +1,12 @@
 // The package: load(), and the functions of the instance that it returns.
 
 import { countOf, dtypeOf, typedArrayName } from './check.js';
-import { describeAttention, describeVarlen } from './check-attention.js';
+import { describeAttention } from './check-attention.js';
 import { describeLinear, describeMerge, describeParameters } from './check-linear.js';
 import { checkLoad } from './check-load.js';
 import { describeGelu, describeNorm, describeSilu } from './check-norm.js';
 import { describeRope, describeTables, rotate } from './check-rope.js';
+import { describeVarlen } from './check-varlen.js';
 import { AttentionError, errorCodes, refuse } from './errors.js';
 import { register } from './instances.js';
 import { CacheSnapshot, KeyValueCache } from './key-value-cache.js';

@@ -2,14 +2,15 @@
 import { operand } from './check.js';
 import { describeForward } from './check-forward.js';
 import { linearCall } from './check-linear.js';
-import { kProjections, layerConfig, notLoaded, parametersOf, pending, projectionShapes } from './check-multi-head.js';
+import { layerConfig, notLoaded, pending } from './check-multi-head.js';
 import { ropeCall, rotate, styleOf } from './check-rope.js';
+import { kProjections, parametersOf, projectionShapes } from './check-state-dict.js';
 import { AttentionError } from './errors.js';
 import { hideWithoutDispose, Resident, Tensor } from './tensor.js';
 
 /** @import { Context, Operand } from './check.js' */
 /** @import { ForwardCall } from './check-forward.js' */
-/** @import { Projection, ProjectionParameters } from './check-multi-head.js' */
+/** @import { Projection, ProjectionParameters } from './check-state-dict.js' */
 /** @import { RopeTables } from './rope-tables.js' */
 /** @import { PackedLinear } from './tensor.js' */
 /** @import { Float32Result, ForwardOptions, MultiHeadAttentionOptions, Result, TensorData, TensorLike } from './types.js' */

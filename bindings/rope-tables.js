@@ -2,7 +2,8 @@
 // take the result in float32. What was computed for a configuration is kept and extended.
 import { frequenciesOf } from './rope-frequencies.js';
 
-/** @import { RopeConfig, RopeFrequencies } from './rope-frequencies.js' */
+/** @import { RopeConfig } from './rope-config.js' */
+/** @import { RopeFrequencies } from './rope-frequencies.js' */
 
 /** Floats that one table may hold, and how many configurations are kept. */
 const kMostKept = 2 ** 20;

@@ -100,6 +100,11 @@
  * @property {number | Integers | null} [queryOffset] position of query row 0 among the keys, for all or for each item;
  *   in place of an alignment; may be negative; at most 2²⁹ in size
  * @property {Mask | null} [attnMask]
+ * @property {'float32' | 'int8' | null} [precision] how queries and keys are multiplied; 'float32' by default. 'int8'
+ *   takes 7 bits of each, with a scale for each token: for normal queries, keys and values the outputs are off by 3e-3
+ *   (root of the mean square), by 7e-3 where a channel stands out, by 4e-2 where logits spread by 9 and one key takes
+ *   most of the weight. Only in the relaxed build, else UNSUPPORTED; calls with fewer than 8 query rows, and
+ *   weights, are float32 all the same
  * @property {number | null} [scale] 1/√D by default; 0 is 0
  * @property {number | null} [softcap] c > 0: c·tanh(x/c); 0 = off, the default
  * @property {readonly [number, number] | null} [windowSize] [left, right]: keys besides the row's own that it sees on

@@ -22,6 +22,8 @@ export class WasmBackend {
   constructor(module) {
     this.module = module;
     this.memory = new Memory(module);
+    /** Whether precision: 'int8' is any use. */
+    this.multipliesBytes = module._dotOfBytes();
   }
 
   /**

@@ -1,5 +1,6 @@
 // Picks the build that suits the engine, and brings it up: in Node, browsers and workers.
 import { simd as baselineSimd, relaxedSimd, threads as sharedMemory } from 'wasm-feature-detect';
+import { isAbsent } from './check.js';
 import { AttentionError, refuse } from './errors.js';
 
 /** @import { LoadOptions } from './types.js' */
@@ -11,6 +12,7 @@ import { AttentionError, refuse } from './errors.js';
  * @property {() => number} _layouts
  * @property {(bytes: number) => number} _allocate
  * @property {(pointer: number) => void} _release
+ * @property {() => boolean} _dotOfBytes
  * @property {() => number} _usedBytes
  * @property {(struct: number) => number} _attentionScratch
  * @property {(struct: number) => void} _attention
@@ -152,7 +154,7 @@ async function bringUp(name, options, threads) {
 /** @param {string} name @param {LoadOptions} options @returns {Promise<WebAssembly.Module>} */
 async function compile(name, { wasmBinary, wasmUrl }) {
   if (wasmBinary) return WebAssembly.compile(/** @type {BufferSource} */ (wasmBinary));
-  const given = wasmUrl === undefined || wasmUrl === null ? kBuilds[name].url() : wasmUrl;
+  const given = isAbsent(wasmUrl) ? kBuilds[name].url() : wasmUrl;
   // A folder: which of its files it is, is known only now.
   const url = String(given).endsWith('/') ? `${given}attention.${name}.wasm` : String(given);
   return WebAssembly.compile(await bytesFrom(url));

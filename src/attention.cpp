@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels.h"
+#include "simd.h"
 
 namespace attention {
 
@@ -13,9 +14,11 @@ bool empty(const Attention& call) { return call.B == 0 || call.H == 0 || call.Tq
 
 }  // namespace
 
+bool dot_of_bytes() { return kDotOfBytes; }
+
 size_t attention_scratch(const Attention& call) {
   if (empty(call)) return 0;
-  const size_t output = few_rows(call) ? decode_scratch(call) : prefill_scratch(call) * threads();
+  const size_t output = few_rows(call) ? decode_scratch(call) : prefill_scratch(call);
   return std::max(output, call.weights ? weights_scratch(call) * threads() : 0);
 }
 

@@ -45,6 +45,15 @@ enum class Stage : int32_t {
   kWeights = 3,  // after the softmax
 };
 
+/// How the products of queries and keys are computed.
+enum class Precision : int32_t {
+  kFloat32 = 0,
+  kInt8 = 1,  // queries of 8 bits, keys of 7, each token with its own scale; only where dot_of_bytes() says so
+};
+
+/// Whether this build multiplies bytes faster than floats.
+bool dot_of_bytes();
+
 /// Softmax attention with the options of PyTorch, ONNX and flash-attention:
 ///
 ///   x_ij   = softcap(scale * <q_i, k_j>) - slope_h * |p_i - j| + mask_ij     p_i = i + offset_b
@@ -90,8 +99,9 @@ struct Attention {
   const float* v_scale;
   int32_t scale_batch, scale_head;
 
-  float scale;    // scale * q_i meets quantised keys as whole numbers of 16 bits, its largest being 32767
-  float softcap;  // c > 0: x -> c tanh(x / c). 0 = off
+  Precision precision;  // of calls with eight rows or more; weights are always computed in float32
+  float scale;          // scale * q_i meets quantised keys as whole numbers of 16 bits, its largest being 32767
+  float softcap;        // c > 0: x -> c tanh(x / c). 0 = off
 
   MaskKind mask_kind;
   const void* mask;

@@ -79,8 +79,8 @@ inline v128_t score_int8_token(const int16_t* queries, const Tokens& keys, int32
 
 /// out[key][4]: scores of N rows with tokens j..j+count-1. `scales` of the query rows, call.scale in them.
 template <int32_t N>
-ATTENTION_NOINLINE void score_blocks(const int16_t* queries, const float scales[kBlockRows], const Tokens& keys,
-                                     int32_t j, int32_t count, Walk values, float* out) {
+ATTENTION_NOINLINE uint32_t score_blocks(const int16_t* queries, const float scales[kBlockRows], const Tokens& keys,
+                                         int32_t j, int32_t count, Walk values, float* out) {
   const v128_t scale = wasm_v128_load(scales);
   const bool whole = keys.type == Type::kInt8 && keys.width <= kExactChannels;
   for (int32_t u = 0; u < count; ++u) {
@@ -89,6 +89,7 @@ ATTENTION_NOINLINE void score_blocks(const int16_t* queries, const float scales[
     const v128_t score = whole ? score_int8_token<N>(queries, keys, row) : score_token<N>(queries, keys, row);
     wasm_v128_store(out + kBlockRows * u, wasm_f32x4_mul(score, scale));
   }
+  return values.seen();
 }
 
 /// Sixteen channels of a block as signed bytes: half 0 or 1.

@@ -56,13 +56,19 @@ struct Workspace {
   Block* blocks;
   float *queries, *logits, *bias, *key_tile, *value_tile;
   int16_t* whole_queries;
+  uint32_t* walked;  // see Walk
 };
 
-int32_t tile_keys(const Attention& call) { return is_quantized(call.k_type) ? kBlockKeys : kFloatKeys; }
+/// Keys of a tile. A single row waits for memory, so its values are summed while they are still near; several rows wait
+/// for the products, and a longer tile starts and ends fewer of them.
+int32_t tile_keys(const Attention& call, int32_t rows) {
+  if (is_quantized(call.k_type)) return kBlockKeys;
+  return rows > 2 ? 2 * kFloatKeys : kFloatKeys;
+}
 
 size_t lay_out(const Attention& call, int32_t rows, void* base, Workspace& space) {
   Scratch scratch(base);
-  const size_t blocks = (rows + kBlockRows - 1) / kBlockRows, keys = tile_keys(call);
+  const size_t blocks = (rows + kBlockRows - 1) / kBlockRows, keys = tile_keys(call, rows);
   space.blocks = scratch.array<Block>(blocks);
   space.queries = scratch.floats(blocks * kBlockRows * padded(call.D));
   space.logits = scratch.floats(kBlockRows * keys);
@@ -71,6 +77,7 @@ size_t lay_out(const Attention& call, int32_t rows, void* base, Workspace& space
   space.value_tile = scratch.floats(needs_buffer(call.v_type, call.ring_size) ? keys * call.Dv : 0);
   const size_t whole = static_cast<size_t>(blocks_of(call.D)) * kBlockValues;
   space.whole_queries = scratch.array<int16_t>(is_quantized(call.k_type) ? blocks * kBlockRows * whole : 0);
+  space.walked = scratch.array<uint32_t>(1);
   return scratch.used();
 }
 
@@ -92,7 +99,7 @@ class Chunk {
   void run() {
     for (int32_t r = 0; r < job_.rows; ++r) start_row(r);
     for (int32_t r = 0; r < job_.rows; r += kBlockRows) start_block(r);
-    const int32_t step = tile_keys(call_);
+    const int32_t step = tile_keys(call_, job_.rows);
     for (int32_t key = first_; key < end_; key += step) {
       for (int32_t r = 0; r < job_.rows; r += kBlockRows) push_block(r, key, std::min(key + step, end_));
     }
@@ -183,16 +190,17 @@ class Chunk {
   void weigh(int32_t r, int32_t key, int32_t count) {
     if (!block(r).whole) {
       const FloatRows k = token_rows(keys_, key, count, space_.key_tile);
-      score_tile<N>(queries(r), k, count, call_.D, value_walk(key, count), space_.logits);
+      *space_.walked ^= score_tile<N>(queries(r), k, count, call_.D, value_walk(key, count), space_.logits);
       return;
     }
-    score_blocks<N>(whole_queries(r), block(r).scales, keys_, key, count, value_walk(key, count), space_.logits);
+    *space_.walked ^=
+        score_blocks<N>(whole_queries(r), block(r).scales, keys_, key, count, value_walk(key, count), space_.logits);
     if (finite_scales(keys_, key, count)) return;
     // Tokens that read as NaN go through float32, but no others: their bits don't depend on what a row doesn't see.
     for (int32_t u = 0; u < count; ++u) {
       if (finite_scales(keys_, key + u, 1)) continue;
-      score_tile<N>(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, {},
-                    space_.logits + kBlockRows * u);
+      *space_.walked ^= score_tile<N>(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, {},
+                                      space_.logits + kBlockRows * u);
     }
   }
 

@@ -32,7 +32,7 @@ class Scratch {
   size_t used_ = 0;
 };
 
-size_t prefill_scratch(const Attention& call);
+size_t prefill_scratch(const Attention& call);  // for all workers together
 void prefill(const Attention& call);
 
 /// Whether a call has too few query rows for prefill's lanes.

@@ -7,47 +7,59 @@
 
 namespace attention {
 
-/// 2^f for |f| <= 1/2, relative error below 9.4e-8: the minimax polynomial with constant term 1.
-inline v128_t exp2_fraction(v128_t f) {
-  v128_t p = wasm_f32x4_const_splat(0x1.5bda58p-10f);
-  p = madd(p, f, wasm_f32x4_const_splat(0x1.3ce8aep-7f));
-  p = madd(p, f, wasm_f32x4_const_splat(0x1.c6b6d8p-5f));
-  p = madd(p, f, wasm_f32x4_const_splat(0x1.ebf9c2p-3f));
-  p = madd(p, f, wasm_f32x4_const_splat(0x1.62e42ap-1f));
-  return madd(p, f, wasm_f32x4_const_splat(1));
-}
-
 // Adding this to |y| < 2^22 rounds it to an integer, which then stands in the low bits, ready for the exponent.
 constexpr float kRound = 0x1.8p23f;
 
-/// p 2^n, with n in the low bits of `rounded`. A product, not a sum of exponents: it keeps NaN whatever its payload.
-inline v128_t times_power(v128_t p, v128_t rounded) {
-  const v128_t power = wasm_i32x4_add(wasm_i32x4_shl(rounded, 23), wasm_i32x4_const_splat(0x3f800000));
-  return wasm_f32x4_mul(p, power);
-}
+/// The constants of e^x, to be made before a loop.
+struct Exponential {
+  v128_t log2e = hold(0x1.715476p0f);
+  v128_t lowest = hold(-127);
+  v128_t round = hold(kRound);
+  v128_t p5 = hold(0x1.5bda58p-10f);
+  v128_t p4 = hold(0x1.3ce8aep-7f);
+  v128_t p3 = hold(0x1.c6b6d8p-5f);
+  v128_t p2 = hold(0x1.ebf9c2p-3f);
+  v128_t p1 = hold(0x1.62e42ap-1f);
+  v128_t one = hold(1);
 
-/// e^x for x <= 88, for weights: relative error below 2e-7 + 6e-8 |x| (tests/host measures it), because x log2(e) is
-/// rounded once, as a whole; beside weights of 1 that is nothing. 0 from x = -88 down, exactly, so for -inf. NaN stays.
-inline v128_t exp_f32x4(v128_t x) {
-  const v128_t round = wasm_f32x4_const_splat(kRound);
-  // -127 gives an exponent field of 0 and so the value 0. pmax keeps a NaN in its first operand.
-  const v128_t scaled = wasm_f32x4_mul(x, wasm_f32x4_const_splat(0x1.715476p0f));
-  const v128_t y = wasm_f32x4_pmax(scaled, wasm_f32x4_const_splat(-127));
-  const v128_t rounded = wasm_f32x4_add(y, round);
-  return times_power(exp2_fraction(wasm_f32x4_sub(y, wasm_f32x4_sub(rounded, round))), rounded);
-}
+  /// 2^f for |f| <= 1/2, relative error below 9.4e-8: the minimax polynomial with constant term 1.
+  v128_t fraction(v128_t f) const {
+    // In pairs of terms: Horner's rule waits for five products in a row, this for three.
+    const v128_t square = wasm_f32x4_mul(f, f);
+    const v128_t high = madd(madd(p5, f, p4), square, madd(p3, f, p2));
+    return madd(high, square, madd(p1, f, one));
+  }
+
+  /// p 2^n, with n in the low bits of `rounded`. A product, not a sum of exponents: it keeps NaN whatever its payload.
+  v128_t times_power(v128_t p, v128_t rounded) const {
+    return wasm_f32x4_mul(p, wasm_i32x4_add(wasm_i32x4_shl(rounded, 23), one));  // 1.0f is an exponent field of 127
+  }
+
+  /// e^x for x <= 88, for weights: relative error below 2e-7 + 6e-8 |x| (tests/host measures it), because x log2(e) is
+  /// rounded once, as a whole; beside weights of 1 that is nothing. 0 from x = -88 down, exactly, so for -inf. NaN
+  /// stays.
+  v128_t operator()(v128_t x) const {
+    // -127 gives an exponent field of 0 and so the value 0. pmax keeps a NaN in its first operand.
+    const v128_t y = wasm_f32x4_pmax(wasm_f32x4_mul(x, log2e), lowest);
+    const v128_t rounded = wasm_f32x4_add(y, round);
+    return times_power(fraction(wasm_f32x4_sub(y, wasm_f32x4_sub(rounded, round))), rounded);
+  }
+};
+
+inline v128_t exp_f32x4(v128_t x) { return Exponential()(x); }
 
 /// e^x, relative error below 3e-7 (tests/host measures it), for functions whose value is e^x itself. 0 from x = -87.5
 /// down, infinity from x = 88.4 up; NaN stays. x - n ln 2 is formed in two steps, the first of them exact.
 inline v128_t exp_exact_f32x4(v128_t x) {
-  const v128_t round = wasm_f32x4_const_splat(kRound), log2e = wasm_f32x4_const_splat(0x1.715476p0f);
+  const Exponential exponential;
+  const v128_t round = exponential.round, log2e = exponential.log2e;
   const v128_t low = wasm_f32x4_pmax(x, wasm_f32x4_const_splat(-87.5f));
   const v128_t inside = wasm_f32x4_pmin(low, wasm_f32x4_const_splat(88.4f));
   const v128_t rounded = wasm_f32x4_add(wasm_f32x4_mul(inside, log2e), round);
   const v128_t n = wasm_f32x4_sub(rounded, round);
   const v128_t high = wasm_f32x4_sub(inside, wasm_f32x4_mul(n, wasm_f32x4_const_splat(0x1.62e4p-1f)));
   const v128_t r = wasm_f32x4_sub(high, wasm_f32x4_mul(n, wasm_f32x4_const_splat(0x1.7f7d1cp-20f)));
-  const v128_t value = times_power(exp2_fraction(wasm_f32x4_mul(r, log2e)), rounded);
+  const v128_t value = exponential.times_power(exponential.fraction(wasm_f32x4_mul(r, log2e)), rounded);
   const v128_t tiny = wasm_f32x4_le(x, wasm_f32x4_const_splat(-87.5f));
   const v128_t huge = wasm_f32x4_ge(x, wasm_f32x4_const_splat(88.4f));
   return select(huge, wasm_f32x4_const_splat(INFINITY), wasm_v128_andnot(value, tiny));

@@ -11,6 +11,7 @@
 #include "kernels.h"
 #include "layout.h"
 #include "parallel.h"
+#include "prefill-bytes.h"
 #include "row-group.h"
 #include "state.h"
 #include "tile.h"
@@ -30,6 +31,13 @@ struct Group {
   int32_t key = 0, count = 0;  // its part of the current tile
   int32_t valid = 0;           // rows that exist
   float *queries, *sums, *logits, *bias;
+  ByteQueries bytes;
+};
+
+/// Keys of the whole call in bytes, [B, Hkv, Tk, ...], for Precision::kInt8.
+struct ByteKeys {
+  uint8_t* numbers;
+  float* scales;
 };
 
 struct Workspace {
@@ -38,6 +46,7 @@ struct Workspace {
 };
 
 int32_t padded(int32_t channels) { return (channels + 3) / 4 * 4; }
+bool in_bytes(const Attention& call) { return call.precision == Precision::kInt8; }
 
 size_t lay_out(const Attention& call, void* base, Workspace& space) {
   Scratch scratch(base);
@@ -45,6 +54,8 @@ size_t lay_out(const Attention& call, void* base, Workspace& space) {
     group.queries = scratch.floats(static_cast<size_t>(kLanes) * call.D);
     group.sums = scratch.floats(static_cast<size_t>(kLanes) * padded(call.Dv));
     group.logits = scratch.floats(kLanes * kTileKeys);
+    group.bytes.numbers =
+        scratch.array<int8_t>(in_bytes(call) ? static_cast<size_t>(kLanes) * byte_steps(call.D) * kByteChannels : 0);
     group.bias = scratch.floats(call.mask_kind == MaskKind::kNone ? 0 : kLanes * kTileKeys);
   }
   space.row_buffer = scratch.floats(static_cast<size_t>(kLanes) * std::max(call.D, call.Dv));
@@ -100,11 +111,17 @@ ATTENTION_NOINLINE void add_visible_values(const Group& group, const float* valu
   }
 }
 
+/// Number of the first token of a key/value head among ByteKeys.
+ptrdiff_t byte_token(const Attention& call, int32_t b, int32_t head) {
+  return (static_cast<ptrdiff_t>(b) * call.Hkv + head) * call.Tk;
+}
+
 /// Rows i..i+rows-1 of one item and head.
 class Block {
  public:
-  Block(const Attention& call, int32_t b, int32_t h, int32_t i, int32_t rows, void* scratch)
+  Block(const Attention& call, const ByteKeys& bytes, int32_t b, int32_t h, int32_t i, int32_t rows, void* scratch)
       : call_(call),
+        bytes_(bytes),
         b_(b),
         h_(h),
         i_(i),
@@ -146,7 +163,11 @@ class Block {
                    call_.q_token, valid, call_.D, space_.row_buffer);
     const float* lanes[kLanes];
     for (int32_t lane = 0; lane < kLanes; ++lane) lanes[lane] = q.data + std::min(lane, valid - 1) * q.stride;
-    queries_to_lanes(call_, lanes, valid, space_.row_buffer, group.queries);
+    if (in_bytes(call_)) {
+      group.bytes.set(lanes, call_.D, call_.scale);
+    } else {
+      queries_to_lanes(call_, lanes, valid, space_.row_buffer, group.queries);
+    }
     std::fill(group.sums, group.sums + static_cast<size_t>(kLanes) * padded(call_.Dv), 0.0f);
   }
 
@@ -168,10 +189,17 @@ class Block {
   }
 
   void weigh_keys(int32_t key, int32_t end) {
-    const FloatRows k = token_rows(keys_, key, end - key, space_.key_tile);
+    FloatRows k{nullptr, 0};
+    if (!in_bytes(call_)) k = token_rows(keys_, key, end - key, space_.key_tile);
     for (Group& group : space_.groups) {
       if (group.count == 0) continue;
-      scores(group.queries, k.data + (group.key - key) * k.stride, k.stride, group.count, call_.D, group.logits);
+      if (in_bytes(call_)) {
+        const ptrdiff_t token = byte_token(call_, b_, kv_head(call_, h_)) + group.key;
+        score_bytes(group.bytes, bytes_.numbers + token * byte_steps(call_.D) * kByteChannels, bytes_.scales + token,
+                    group.count, call_.D, group.logits);
+      } else {
+        scores(group.queries, k.data + (group.key - key) * k.stride, k.stride, group.count, call_.D, group.logits);
+      }
       group.rows.finish_logits(group.key, group.count, group.coverage, group.logits);
       group.state.push(group.logits, group.count);
     }
@@ -216,6 +244,7 @@ class Block {
   }
 
   const Attention& call_;
+  const ByteKeys& bytes_;
   int32_t b_, h_, i_;
   Tokens keys_, values_;
   Workspace space_;
@@ -223,6 +252,8 @@ class Block {
 
 struct Job {
   const Attention& call;
+  ByteKeys bytes;
+  char* workers;
   int32_t blocks;  // of rows, a head
   size_t worker_bytes;
 };
@@ -233,21 +264,57 @@ void run_item(const void* context, int32_t item, int32_t worker) {
   const int32_t b = item / (call.H * job.blocks), h = item / job.blocks % call.H, i = item % job.blocks * kTileRows;
   // Rows past the query length see nothing, but are written like the others, unless they don't exist.
   const int32_t rows = std::min(kTileRows, (call.q_start ? query_length(call, b) : call.Tq) - i);
-  if (rows > 0) Block(call, b, h, i, rows, static_cast<char*>(call.scratch) + worker * job.worker_bytes).run();
+  if (rows > 0) Block(call, job.bytes, b, h, i, rows, job.workers + worker * job.worker_bytes).run();
+}
+
+constexpr int32_t kKeysAtOnce = 256;
+
+/// Some keys of one key/value head into bytes.
+void run_keys(const void* context, int32_t item, int32_t worker) {
+  const Job& job = *static_cast<const Job*>(context);
+  const Attention& call = job.call;
+  const int32_t pieces = (call.Tk + kKeysAtOnce - 1) / kKeysAtOnce;
+  const int32_t b = item / pieces / call.Hkv, head = item / pieces % call.Hkv, first = item % pieces * kKeysAtOnce;
+  Workspace space;
+  lay_out(call, job.workers + worker * job.worker_bytes, space);
+  const Tokens keys = key_tokens(call, b, head);
+  const int32_t end = std::min(first + kKeysAtOnce, key_length(call, b));
+  for (int32_t key = first; key < end; key += kTileKeys) {
+    const int32_t count = std::min(kTileKeys, end - key);
+    const ptrdiff_t token = byte_token(call, b, head) + key;
+    keys_to_bytes(token_rows(keys, key, count, space.key_tile), count, call.D,
+                  job.bytes.numbers + token * byte_steps(call.D) * kByteChannels, job.bytes.scales + token);
+  }
+}
+
+/// The job's memory; returns its bytes.
+size_t lay_out_job(const Attention& call, void* base, Job& job) {
+  Scratch scratch(base);
+  const size_t tokens = in_bytes(call) ? static_cast<size_t>(call.B) * call.Hkv * call.Tk : 0;
+  job.bytes.numbers = scratch.array<uint8_t>(tokens * byte_steps(call.D) * kByteChannels);
+  job.bytes.scales = scratch.floats(tokens);
+  job.workers = scratch.rest();
+  Workspace space;
+  job.worker_bytes = lay_out(call, nullptr, space);
+  return scratch.used() + job.worker_bytes * threads();
 }
 
 }  // namespace
 
 size_t prefill_scratch(const Attention& call) {
-  Workspace space;
-  return lay_out(call, nullptr, space);
+  Job job{call, {}, nullptr, 0, 0};
+  return lay_out_job(call, nullptr, job);
 }
 
 void prefill(const Attention& call) {
-  const int32_t blocks = (call.Tq + kTileRows - 1) / kTileRows;
-  const Job job{call, blocks, prefill_scratch(call)};
+  Job job{call, {}, nullptr, (call.Tq + kTileRows - 1) / kTileRows, 0};
+  lay_out_job(call, call.scratch, job);
   const double work = static_cast<double>(call.B) * call.H * call.Tq * call.Tk * (call.D + call.Dv);
-  parallel_for(call.B * call.H * blocks, work, &job, run_item);
+  if (in_bytes(call)) {
+    const int32_t pieces = (call.Tk + kKeysAtOnce - 1) / kKeysAtOnce;
+    parallel_for(call.B * call.Hkv * pieces, work / call.Tq, &job, run_keys);
+  }
+  parallel_for(call.B * call.H * job.blocks, work, &job, run_item);
 }
 
 }  // namespace attention

@@ -3,6 +3,7 @@
 
 namespace attention {
 
+bool dot_of_bytes() { return false; }
 size_t attention_scratch(const Attention& call) { return plain::attention_scratch(call); }
 void attention(const Attention& call) { plain::attention(call); }
 void merge(const Merge& call) { plain::merge(call); }

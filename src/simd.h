@@ -12,6 +12,7 @@
 #include <simde/wasm/simd128.h>
 // What Debian 12's SIMDe (0.7.4) lacks.
 inline v128_t wasm_f32x4_const_splat(float value) { return wasm_f32x4_splat(value); }
+inline v128_t wasm_i8x16_const_splat(int8_t value) { return wasm_i8x16_splat(value); }
 inline v128_t wasm_i32x4_const_splat(int32_t value) { return wasm_i32x4_splat(value); }
 #endif
 
@@ -39,6 +40,40 @@ inline v128_t select(v128_t mask, v128_t a, v128_t b) {
 #else
   return wasm_v128_bitselect(a, b, mask);
 #endif
+}
+
+/// Sums of two neighbouring products, signed bytes a times bytes b from 0 to 127, in 16 bits: |a b + a' b'| < 2^15 is
+/// the caller's business. One instruction in the relaxed build; the others have it for their tests.
+inline v128_t dot_bytes(v128_t a, v128_t b) {
+#if defined(__wasm_relaxed_simd__)
+  return wasm_i16x8_relaxed_dot_i8x16_i7x16(a, b);
+#else
+  const v128_t low = wasm_i32x4_dot_i16x8(wasm_i16x8_extend_low_i8x16(a), wasm_i16x8_extend_low_i8x16(b));
+  const v128_t high = wasm_i32x4_dot_i16x8(wasm_i16x8_extend_high_i8x16(a), wasm_i16x8_extend_high_i8x16(b));
+  return wasm_i16x8_narrow_i32x4(low, high);
+#endif
+}
+
+#if defined(__wasm_relaxed_simd__)
+constexpr bool kDotOfBytes = true;
+#else
+constexpr bool kDotOfBytes = false;
+#endif
+
+/// A constant that is to stay in a local over a loop. As a literal the compiler would write it at every use, and V8
+/// builds a vector literal from the general registers each time, three instructions.
+inline v128_t hold(float constant) {
+#if defined(__wasm_simd128__)
+  asm("" : "+r"(constant));
+#endif
+  return wasm_f32x4_splat(constant);
+}
+
+inline v128_t hold_integers(int32_t constant) {
+#if defined(__wasm_simd128__)
+  asm("" : "+r"(constant));
+#endif
+  return wasm_i32x4_splat(constant);
 }
 
 inline v128_t load_splat(const float* from) { return wasm_v128_load32_splat(from); }

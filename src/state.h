@@ -43,6 +43,7 @@ struct State {
 
   /// x [count][kRows]: logits become weights e^(x - max).
   ATTENTION_NOINLINE void push(float* x, int32_t count) {
+    const Exponential exponential;
     v128_t block[kVectors], old[kVectors], second[kVectors];
     for (int32_t n = 0; n < kVectors; ++n) {
       old[n] = second[n] = max[n];
@@ -60,11 +61,13 @@ struct State {
     for (int32_t n = 0; n < kVectors; ++n) {
       if (j < count) max[n] = wasm_f32x4_pmax(max[n], wasm_v128_load(x + kRows * j + 4 * n));
       max[n] = wasm_f32x4_pmax(max[n], second[n]);
-      scale[n] = exp_f32x4(wasm_f32x4_sub(old[n], max[n]));
+      scale[n] = exponential(wasm_f32x4_sub(old[n], max[n]));
     }
+    v128_t most[kVectors];  // where the stores to x can't change it, as far as the compiler knows
+    for (int32_t n = 0; n < kVectors; ++n) most[n] = max[n];
     for (j = 0; j < count; ++j, x += kRows) {
       for (int32_t n = 0; n < kVectors; ++n) {
-        const v128_t weight = exp_f32x4(wasm_f32x4_sub(wasm_v128_load(x + 4 * n), max[n]));
+        const v128_t weight = exponential(wasm_f32x4_sub(wasm_v128_load(x + 4 * n), most[n]));
         block[n] = wasm_f32x4_add(block[n], weight);
         wasm_v128_store(x + 4 * n, weight);
       }

@@ -129,13 +129,13 @@ void stage_rows(const Attention& call, const Rows& rows, int32_t head, const Wor
 
 void mean_rows(const Attention& call, const Rows& rows, const Workspace& space, float* out) {
   const size_t size = static_cast<size_t>(rows.count) * call.Tk;
+  const float gain = 1.0f / static_cast<float>(call.num_heads);
   std::fill(out, out + size, 0.0f);
   for (int32_t head = 0; head < call.num_heads; ++head) {
     stage_rows(call, rows, head, space, space.mean_rows);
-    for (size_t i = 0; i < size; ++i) out[i] += space.mean_rows[i];
+    // Each divided first: the lowest logits, -3.4e38, have no sum.
+    for (size_t i = 0; i < size; ++i) out[i] += gain * space.mean_rows[i];
   }
-  const float gain = 1.0f / static_cast<float>(call.num_heads);
-  for (size_t i = 0; i < size; ++i) out[i] *= gain;
 }
 
 struct Job {

@@ -53,6 +53,14 @@ for (const build of builds()) {
       for (const [name, options, code, message] of kOptions)
         run(name, () => attention.scaledDotProductAttention(q, k, v, options), code, message);
     });
+    if (!build.startsWith('relaxed')) {
+      run(
+        'bytes without the instruction for them',
+        () => attention.scaledDotProductAttention(q, k, v, { precision: 'int8' }),
+        'UNSUPPORTED',
+        /precision must be 'float32' in builds without relaxed SIMD/,
+      );
+    }
     describe('calls', () => {
       for (const [name, call, code, message] of [...kCalls, ...kRopes]) run(name, () => call(attention), code, message);
     });
@@ -181,7 +189,13 @@ test('the codes are those of the contract', () => {
 });
 
 test('every rule of the checks is broken by a test here', async () => {
-  const checks = ['check', 'check-attention', 'check-visibility', 'check-rope', 'check-linear', 'check-multi-head'];
-  const files = [...checks, 'rope-frequencies', 'index', 'tensor'].map((name) => `/bindings/${name}.js`);
-  assert.deepEqual(await unreachedLines(files, /\brefuse\('/), []);
+  const subjects = ['attention', 'visibility', 'varlen', 'rope', 'linear', 'multi-head', 'state-dict'];
+  const files = ['check', ...subjects.map((subject) => `check-${subject}`), 'rope-config', 'index', 'tensor'];
+  assert.deepEqual(
+    await unreachedLines(
+      files.map((name) => `/bindings/${name}.js`),
+      /\brefuse\('/,
+    ),
+    [],
+  );
 });

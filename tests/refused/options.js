@@ -93,6 +93,12 @@ export const kOptions = [
   ['scale infinite', { scale: Infinity }, 'INVALID_OPTION', /scale must be a finite number/],
   ['scale beyond float32', { scale: 1e39 }, 'INVALID_OPTION', /scale must be a finite number/],
   ['scale as text', { scale: '1' }, 'INVALID_OPTION', /scale must be a finite number.* got '1'/],
+  [
+    'an unknown precision',
+    { precision: 'int4' },
+    'INVALID_OPTION',
+    /precision must be 'float32' or 'int8', got 'int4'/,
+  ],
   ['softcap NaN', { softcap: Number.NaN }, 'INVALID_OPTION', /softcap must be a finite number/],
   ['softcap negative', { softcap: -1 }, 'INVALID_OPTION', /softcap must be 0 \(off\) or positive, got -1/],
   [
