@@ -1,5 +1,5 @@
 // A decoder: a language model of LLaMA's or GPT-2's kind, from its config.json and its weights.
-import { integer, integers, list, operand, optionsOf } from './check.js';
+import { integer, integers, operand, optionsOf } from './check.js';
 import { AttentionError, refuse } from './errors.js';
 import { contextOf } from './instances.js';
 import { KeyValueCache } from './key-value-cache.js';
@@ -259,7 +259,7 @@ export class Transformer {
     const { width } = this.#model.config;
     const given = operand(context, 'hidden', hidden);
     if (given.shape[given.shape.length - 1] !== width) {
-      refuse('INVALID_SHAPE', context.fn, `hidden must have a last axis of the width, ${width}`, list(given.shape));
+      refuse('INVALID_SHAPE', context.fn, `hidden must have a last axis of the width, ${width}`, given.shape);
     }
     return lens(this.#model, context, given);
   }

@@ -116,7 +116,13 @@ for (const build of builds()) {
 
       test(`${name}: rows far from 0, of zeros, tiny and large`, () => {
         const row = random(3).tensor([1, 40]).data;
-        for (const change of [(v) => 0 * v, (v) => v * 1e-4, (v) => v * 1e15, (v) => 0.25 * v + 2, (v) => 0.01 * v + 2000]) {
+        for (const change of [
+          (v) => 0 * v,
+          (v) => v * 1e-4,
+          (v) => v * 1e15,
+          (v) => 0.25 * v + 2,
+          (v) => 0.01 * v + 2000,
+        ]) {
           const x = { data: row.map(change), shape: [1, 40] };
           const want = oracles[name](x, {});
           assert.ok(rowError(attention[name](x), want) <= 4e-7, `${change}`);

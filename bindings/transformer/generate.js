@@ -48,7 +48,9 @@ export function describeGenerate(fn, given, { vocabulary, stopTokens }) {
       topP,
       random: mulberry32(seed),
     },
-    stopTokens: new Set(integers(fn, 'stopTokens', options.stopTokens ?? stopTokens, -1, 0, vocabulary - 1)),
+    stopTokens: new Set(
+      options.stopTokens ? integers(fn, 'stopTokens', options.stopTokens, -1, 0, vocabulary - 1) : stopTokens,
+    ),
     cache: options.cache ?? null,
     signal: signalOf(fn, options.signal),
     onToken,

@@ -152,10 +152,11 @@ bool check_linear(Source& source) {
   call.x_row = call.K + source.pick(0, 2), call.out_row = call.N + source.pick(0, 2);
   const auto extent = [&](int32_t row, int32_t width) { return call.M == 0 ? 0 : size_t(call.M - 1) * row + width; };
   const Block x = numbers(source, extent(call.x_row, call.K)), weight = numbers(source, size_t(call.N) * call.K);
-  const Block bias = numbers(source, call.N);
   const size_t outs = extent(call.out_row, call.N);
+  const Block bias = numbers(source, call.N), residual = numbers(source, outs);
   const Block plain(outs * 4, kUntouched), fast(outs * 4, kUntouched), from_packed(outs * 4, kUntouched);
   call.x = x.as<float>(), call.weight = weight.as<float>(), call.bias = source.coin() ? bias.as<float>() : nullptr;
+  call.residual = source.coin() ? residual.as<float>() : nullptr;
   call.out = plain.as<float>();
   attention::plain::linear(call);
   const Block scratch(attention::linear_scratch(call)), packed(attention::packed_linear_size(call.N, call.K) * 4);
@@ -169,16 +170,24 @@ bool check_linear(Source& source) {
     std::puts("linear: a packed weight gives other bits");
     return false;
   }
+  const Block in_place(outs * 4);
+  std::memcpy(in_place.data(), residual.data(), in_place.bytes());
+  if (call.residual) call.residual = call.out = in_place.as<float>(), attention::linear(call);
   Accuracy accuracy;
   for (int32_t m = 0; m < call.M; ++m) {
     for (int32_t n = 0; n < call.N; ++n) {
-      double sum = call.bias ? call.bias[n] : 0, size = std::fabs(sum);
+      const size_t at = size_t(m) * call.out_row + n;
+      const double added = call.residual ? residual.as<float>()[at] : 0, biased = call.bias ? call.bias[n] : 0;
+      double sum = added + biased, size = std::fabs(added) + std::fabs(biased);
       for (int32_t c = 0; c < call.K; ++c) {
         const double product = double(call.x[size_t(m) * call.x_row + c]) * weight.as<float>()[size_t(n) * call.K + c];
         sum += product, size += std::fabs(product);
       }
-      const size_t at = size_t(m) * call.out_row + n;
-      accuracy.add(fast.as<float>()[at], plain.as<float>()[at], sum, (call.K + 2) * 0x1p-24 * size);
+      accuracy.add(fast.as<float>()[at], plain.as<float>()[at], sum, (call.K + 3) * 0x1p-24 * size);
+      if (call.residual && in_place.as<float>()[at] != fast.as<float>()[at]) {
+        std::puts("linear: a residual in place gives other bits");
+        return false;
+      }
     }
   }
   return accuracy.good("linear");
