@@ -2,7 +2,7 @@
 //
 // Many rows: tokens stand in lanes, eight to a group and four groups to a block; the rows of the weight are splatted as
 // they lie, four at a time, and serve all 32 tokens of the block from the first-level cache.
-// Few rows, as in decoding: K stands in lanes, and four rows of the weight are multiplied with one of x at a time.
+// Few rows, as in decoding: columns stand in lanes, sixteen rows of the weight at a time.
 // Shapes: x [M, K], weight [N, K], out [M, N]. Cost: 2 M N K flops; weights are read once for 32 tokens, or once for
 // the few rows: 4 N K bytes, which is then the limit.
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 constexpr int32_t kGroups = 4;
 constexpr int32_t kBlockRows = kGroups * kLanes;
 constexpr int32_t kStrip = 64;  // columns of the result that are turned back into rows at once
-constexpr int32_t kFewRows = 4;
+constexpr int32_t kFewRows = 2;
 
 struct Workspace {
   float *tokens[kGroups], *strips[kGroups], *residual;
@@ -89,53 +89,68 @@ void run_block(const void* context, int32_t item, int32_t worker) {
   }
 }
 
-/// <x, w_n> for four rows of the weight, one a lane.
-ATTENTION_NOINLINE v128_t four_products(const float* x, const float* w0, const float* w1, const float* w2,
-                                        const float* w3, int32_t K) {
+/// Sums of x with 16 rows of the weight, in lanes. They are turned in registers, so that each sum takes its products in
+/// the same order as in run_block: a row of the result has the same bits whatever rows come with it.
+ATTENTION_NOINLINE void sixteen_columns(const float* x, const float* weight, ptrdiff_t K, v128_t sums[4]) {
   const v128_t zero = wasm_f32x4_const_splat(0);
-  v128_t a0 = zero, a1 = zero, a2 = zero, a3 = zero, b0 = zero, b1 = zero, b2 = zero, b3 = zero;
-  int32_t c = 0;
-  for (; c + 8 <= K; c += 8) {
-    const v128_t low = wasm_v128_load(x + c), high = wasm_v128_load(x + c + 4);
-    a0 = madd(low, wasm_v128_load(w0 + c), a0);
-    a1 = madd(low, wasm_v128_load(w1 + c), a1);
-    a2 = madd(low, wasm_v128_load(w2 + c), a2);
-    a3 = madd(low, wasm_v128_load(w3 + c), a3);
-    b0 = madd(high, wasm_v128_load(w0 + c + 4), b0);
-    b1 = madd(high, wasm_v128_load(w1 + c + 4), b1);
-    b2 = madd(high, wasm_v128_load(w2 + c + 4), b2);
-    b3 = madd(high, wasm_v128_load(w3 + c + 4), b3);
+  v128_t s0 = zero, s1 = zero, s2 = zero, s3 = zero;
+  const auto turned = [x, weight, K](v128_t sum, int32_t column, ptrdiff_t c) {
+    const float* w = weight + column * K + c;
+    v128_t w0 = wasm_v128_load(w), w1 = wasm_v128_load(w + K);
+    v128_t w2 = wasm_v128_load(w + 2 * K), w3 = wasm_v128_load(w + 3 * K);
+    transpose_4x4(w0, w1, w2, w3);
+    sum = madd(load_splat(x + c), w0, sum);
+    sum = madd(load_splat(x + c + 1), w1, sum);
+    sum = madd(load_splat(x + c + 2), w2, sum);
+    return madd(load_splat(x + c + 3), w3, sum);
+  };
+  ptrdiff_t c = 0;
+  for (; c + 4 <= K; c += 4) {
+    s0 = turned(s0, 0, c);
+    s1 = turned(s1, 4, c);
+    s2 = turned(s2, 8, c);
+    s3 = turned(s3, 12, c);
   }
-  for (; c < K; c += 4) {
-    const v128_t lanes = load_lanes(x + c, K - c);
-    a0 = madd(lanes, load_lanes(w0 + c, K - c), a0);
-    a1 = madd(lanes, load_lanes(w1 + c, K - c), a1);
-    a2 = madd(lanes, load_lanes(w2 + c, K - c), a2);
-    a3 = madd(lanes, load_lanes(w3 + c, K - c), a3);
+  sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
+  for (; c < K; ++c) {
+    for (int32_t u = 0; u < 4; ++u) {
+      const float* w = weight + 4 * u * K + c;
+      sums[u] = madd(load_splat(x + c), wasm_f32x4_make(w[0], w[K], w[2 * K], w[3 * K]), sums[u]);
+    }
   }
-  a0 = wasm_f32x4_add(a0, b0);
-  a1 = wasm_f32x4_add(a1, b1);
-  a2 = wasm_f32x4_add(a2, b2);
-  a3 = wasm_f32x4_add(a3, b3);
-  transpose_4x4(a0, a1, a2, a3);
-  return wasm_f32x4_add(wasm_f32x4_add(a0, a1), wasm_f32x4_add(a2, a3));
+}
+
+/// The same for one row of the weight: what is left over at the end.
+float one_column(const float* x, const float* weight, int32_t K) {
+  v128_t sum = wasm_f32x4_const_splat(0);
+  for (int32_t c = 0; c < K; ++c) sum = madd(load_splat(x + c), load_splat(weight + c), sum);
+  return wasm_f32x4_extract_lane(sum, 0);
 }
 
 /// A strip of columns of all the few rows.
 void run_strip(const void* context, int32_t item, int32_t) {
   const Linear& call = *static_cast<const Linear*>(context);
-  const int32_t end = std::min(call.N, (item + 1) * kStrip), last = end - 1;
-  for (int32_t n = item * kStrip; n < end; n += 4) {
-    const float* w[4];
-    for (int32_t u = 0; u < 4; ++u) {
-      w[u] = (call.packed ? call.packed : call.weight) + static_cast<ptrdiff_t>(std::min(n + u, last)) * call.K;
-    }
+  const float* weight = call.packed ? call.packed : call.weight;
+  const int32_t end = std::min(call.N, (item + 1) * kStrip);
+  for (int32_t n = item * kStrip; n < end; n += 16) {
     for (int32_t m = 0; m < call.M; ++m) {
+      const float* x = call.x + static_cast<ptrdiff_t>(m) * call.x_row;
+      const float* w = weight + static_cast<ptrdiff_t>(n) * call.K;
+      v128_t sums[4];
+      if (n + 16 <= end) {
+        sixteen_columns(x, w, call.K, sums);
+      } else {
+        float rest[16] = {};
+        for (int32_t u = 0; n + u < end; ++u) rest[u] = one_column(x, w + static_cast<ptrdiff_t>(u) * call.K, call.K);
+        for (int32_t u = 0; u < 4; ++u) sums[u] = wasm_v128_load(rest + 4 * u);
+      }
       const ptrdiff_t at = static_cast<ptrdiff_t>(m) * call.out_row + n;
-      v128_t y = four_products(call.x + static_cast<ptrdiff_t>(m) * call.x_row, w[0], w[1], w[2], w[3], call.K);
-      if (call.bias) y = wasm_f32x4_add(y, load_lanes(call.bias + n, end - n));
-      if (call.residual) y = wasm_f32x4_add(y, load_lanes(call.residual + at, end - n));
-      store_lanes(call.out + at, y, end - n);
+      for (int32_t u = 0; u < 16 && n + u < end; u += 4) {
+        v128_t y = sums[u / 4];
+        if (call.bias) y = wasm_f32x4_add(y, load_lanes(call.bias + n + u, end - n - u));
+        if (call.residual) y = wasm_f32x4_add(y, load_lanes(call.residual + at + u, end - n - u));
+        store_lanes(call.out + at + u, y, end - n - u);
+      }
     }
   }
 }
