@@ -1,5 +1,5 @@
-// The building blocks beside attention, on random shapes and options: merge, rope, linear, norms and activations
-// against their formulas in float64, and by the rule of accuracy.h.
+// The building blocks beside attention, on random shapes and options: merge, rope, linear, embedding, norms and
+// activations against their formulas in float64, and by the rule of accuracy.h.
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
@@ -193,6 +193,29 @@ bool check_linear(Source& source) {
   return accuracy.good("linear");
 }
 
+bool check_embedding(Source& source) {
+  attention::Embedding call{};
+  call.T = source.pick(0, 9), call.width = size(source), call.type = Type(source.pick(0, 2));
+  const int32_t vocabulary = source.pick(1, 7);
+  const size_t count = size_t(call.T) * call.width, entries = size_t(vocabulary) * call.width;
+  const Block table(entries * attention::token_bytes(call.type, 1)), tokens(size_t(call.T) * 4), out(count * 4);
+  const Block positions = numbers(source, count);
+  for (size_t i = 0; i < entries; ++i) attention::store_value(table.data(), call.type, ptrdiff_t(i), source.value());
+  for (int32_t t = 0; t < call.T; ++t) tokens.as<int32_t>()[t] = source.pick(0, vocabulary - 1);
+  call.table = table.data(), call.tokens = tokens.as<int32_t>(), call.out = out.as<float>();
+  call.positions = source.coin() ? positions.as<float>() : nullptr;
+  attention::embedding(call);
+  for (size_t i = 0; i < count; ++i) {
+    const ptrdiff_t entry = ptrdiff_t(call.tokens[i / call.width]) * call.width + ptrdiff_t(i % call.width);
+    float expected = attention::load_value(table.data(), call.type, entry);
+    if (call.positions) expected += call.positions[i];
+    if (call.out[i] == expected) continue;
+    std::printf("embedding: %g in place of %g\n", call.out[i], expected);
+    return false;
+  }
+  return true;
+}
+
 std::vector<double> norm_row(const attention::Norm& call, const float* x) {
   std::vector<double> row(x, x + call.width);
   if (call.kind == attention::NormKind::kSoftmax) {
@@ -281,7 +304,7 @@ int main(int, char** arguments) {
   const int rounds = std::atoi(arguments[1]);
   std::mt19937 generator(20240301);
   for (int n = 0; n < rounds; ++n) {
-    for (const auto check : {check_merge, check_rope, check_linear, check_norm, check_activation}) {
+    for (const auto check : {check_merge, check_rope, check_linear, check_embedding, check_norm, check_activation}) {
       std::vector<uint8_t> bytes(64);
       for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(generator());
       Source source(bytes.data(), bytes.size());
@@ -290,6 +313,6 @@ int main(int, char** arguments) {
       return 1;
     }
   }
-  std::printf("%d rounds of merge, rope, linear, norm and activation agree\n", rounds);
+  std::printf("%d rounds of merge, rope, linear, embedding, norm and activation agree\n", rounds);
   return 0;
 }

@@ -214,7 +214,7 @@ export const kCalls = [
     'linear with an unknown option',
     (a) => a.linear(f32(2, 6), weight, null, { relu: true }),
     'INVALID_OPTION',
-    /options must be among out, got 'relu'/,
+    /options must be among residual, out, got 'relu'/,
   ],
   [
     'packing rank 3',
