@@ -27,13 +27,27 @@ const layers = {
     config: { dModel: 12, numHeads: 3, isCausal: true },
     options: { attnMask: random(5).booleans([2, 1, 11, 11], 0.7) },
   },
+  'norms of queries and keys': {
+    config: { ...{ dModel: 24, numHeads: 3, numKvHeads: 1, isCausal: true, qkNorm: true }, rope: { style: 'half' } },
+  },
+  'norms with an epsilon of their own': { config: { dModel: 12, numHeads: 3, qkNorm: { epsilon: 0.5 } } },
+  'scale, ALiBi and sinks': {
+    config: {
+      dModel: 12,
+      numHeads: 3,
+      isCausal: true,
+      scale: 0.7,
+      alibiSlopes: true,
+      sinks: Float32Array.of(1, -2, 0),
+    },
+  },
   positions: {
     config: { dModel: 16, numHeads: 2, rope: { style: 'interleaved' } },
     options: { positions: { data: Int32Array.from({ length: 22 }, (_, n) => (n * 7) % 40), shape: [2, 11] } },
   },
 };
 
-function stateOf({ dModel, numHeads, numKvHeads = numHeads, headDim = dModel / numHeads, bias }) {
+function stateOf({ dModel, numHeads, numKvHeads = numHeads, headDim = dModel / numHeads, bias, qkNorm }) {
   const g = random(seedOf(`${dModel} ${numHeads} ${numKvHeads}`));
   const [inner, kv] = [numHeads * headDim, numKvHeads * headDim];
   const shapes = { q_proj: [inner, dModel], k_proj: [kv, dModel], v_proj: [kv, dModel], out_proj: [dModel, inner] };
@@ -42,6 +56,7 @@ function stateOf({ dModel, numHeads, numKvHeads = numHeads, headDim = dModel / n
     state[`${name}.weight`] = g.tensor(shape, 0.3);
     if (bias) state[`${name}.bias`] = g.tensor(shape.slice(0, 1), 0.3);
   }
+  for (const name of qkNorm ? ['q_norm', 'k_norm'] : []) state[`${name}.weight`] = g.tensor([headDim]);
   return state;
 }
 
