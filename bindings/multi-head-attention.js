@@ -166,7 +166,7 @@ export class MultiHeadAttention {
     const { shape } = out;
     const rows = { ...asOperand(context, between), shape: [...shape.slice(0, -1), layers.out.shape[1]] };
     const [N, K] = layers.out.shape;
-    const last = linearCall(context, rows, { N, K, weight: null, bias: null }, storageOf(context, layers.out), null);
+    const last = linearCall(context, rows, { N, K, weight: null, bias: null }, storageOf(context, layers.out), {});
     const output = this.#backend.linear({ ...last, out });
     return weights ? { output, weights } : { output };
   }
@@ -239,7 +239,7 @@ export class MultiHeadAttention {
     const tensor = this.#resident(context, [...into.shape], held);
     const [N, K] = layer.shape;
     const packed = storageOf(context, layer);
-    const call = linearCall(context, source, { N, K, weight: null, bias: null }, packed, null);
+    const call = linearCall(context, source, { N, K, weight: null, bias: null }, packed, {});
     this.#backend.linear({ ...call, out: asOutput(context, tensor) });
     return asOperand(context, tensor);
   }

@@ -243,7 +243,9 @@ void linear(const Linear& call) {
       const float* row = weight + static_cast<ptrdiff_t>(n) * call.K;
       float sum = 0;
       for (int32_t c = 0; c < call.K; ++c) sum += x[c] * row[c];
-      out[n] = call.bias ? sum + call.bias[n] : sum;
+      if (call.bias) sum += call.bias[n];
+      if (call.residual) sum += call.residual[static_cast<ptrdiff_t>(m) * call.out_row + n];
+      out[n] = sum;
     }
   }
 }

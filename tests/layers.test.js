@@ -91,16 +91,45 @@ for (const build of builds()) {
       });
     }
 
-    test('leading axes are rows; a row does not depend on the others', () => {
+    test('leading axes are rows; a row has the same bits whatever rows come with it', () => {
       const g = random(12);
-      const [x, weight] = [g.tensor([2, 19, 20]), g.tensor([33, 20])];
+      const [x, weight] = [g.tensor([2, 19, 21]), g.tensor([35, 21])];
       const whole = attention.linear(x, weight);
-      assert.deepEqual([...whole.shape], [2, 19, 33]);
-      for (const row of [0, 7, 18]) {
-        const alone = attention.linear(slice(x, 1, row, row + 1), weight);
-        assertClose(alone, slice(whole, 1, row, row + 1), { absolute: 1e-6 });
+      assert.deepEqual([...whole.shape], [2, 19, 35]);
+      for (const [from, to] of [
+        [0, 1],
+        [7, 9],
+        [15, 18],
+        [3, 13],
+      ]) {
+        const part = attention.linear(slice(x, 1, from, to), weight);
+        assertSameBits(part, slice(whole, 1, from, to), `rows ${from} to ${to}`);
+        const item = slice(slice(x, 0, 1, 2), 1, from, to);
+        assertSameBits(attention.linear(item, weight), slice(slice(whole, 0, 1, 2), 1, from, to));
       }
     });
+
+    for (const M of [1, 2, 3, 37]) {
+      test(`a residual, also in place: ${M} rows`, () => {
+        const g = random(M);
+        const [N, K] = [70, 19];
+        const [x, weight, bias, residual] = [g.tensor([M, K]), g.tensor([N, K]), g.tensor([N]), g.tensor([M, N])];
+        const inputs = remember(x, weight, bias, residual);
+        const want = linearOracle(x, weight, bias).data.map((value, i) => value + residual.data[i]);
+        const got = attention.linear(x, weight, bias, { residual });
+        assertClose(got.data, want, tolerance(K));
+        assertUnchanged(inputs);
+        const packed = attention.packLinear(weight, bias);
+        const out = attention.tensor(residual.data, residual.shape);
+        assert.equal(attention.linear(x, packed, null, { residual: out, out }), out);
+        assertSameBits(out, got);
+        const half = cast(x, 'float16');
+        const wantHalf = linearOracle(half, weight, bias).data.map((value, i) => value + residual.data[i]);
+        const gotHalf = attention.linear(half, packed, null, { residual });
+        assertClose(gotHalf, { data: wantHalf, shape: [M, N] }, { absolute: 1e-4, relative: 2 ** -11 });
+        for (const resident of [packed, out]) resident.dispose();
+      });
+    }
   });
 
   describe(`multiHeadAttention, ${build}`, () => {
