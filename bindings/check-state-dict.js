@@ -28,7 +28,7 @@ export const kProjections = ['q', 'k', 'v', 'out'];
 /**
  * The tensors of a state dict, each of the right size, none missing and none too many.
  * @param {Context} context @param {LayerConfig} config @param {unknown} dict
- * @returns {Record<Projection, ProjectionParameters>}
+ * @returns {{ projections: Record<Projection, ProjectionParameters>, norms: { q: Operand, k: Operand } | null }}
  */
 export function parametersOf(context, config, dict) {
   const { fn } = context;
@@ -40,20 +40,23 @@ export function parametersOf(context, config, dict) {
   const packed = takePacked(context, config, left, shapes);
   /** @param {string[]} names @param {number[]} shape */
   const take = (names, shape) => takeTensor(context, left, names, shape);
-  const parameters = /** @type {Record<Projection, ProjectionParameters>} */ ({});
+  const projections = /** @type {Record<Projection, ProjectionParameters>} */ ({});
   for (const name of kProjections) {
     const [N, K] = shapes[name];
     const fromPacked = name === 'out' ? {} : packed;
-    parameters[name] = {
+    projections[name] = {
       weight: fromPacked.weight?.[name] ?? take(weightNames(name), [N, K]),
       bias: config.bias ? (fromPacked.bias?.[name] ?? take(biasNames(name), [N])) : null,
     };
   }
+  const norm = [config.headDim];
+  const norms =
+    config.normEpsilon === null ? null : { q: take(['q_norm.weight'], norm), k: take(['k_norm.weight'], norm) };
   for (const [name, surplus] of left) {
     const rule = `dict must hold the parameters of the layer alone (${config.bias ? 'with' : 'without'} bias)`;
     refuse('INVALID_OPTION', fn, rule, `${name} of shape ${describeShape(surplus)}`);
   }
-  return parameters;
+  return { projections, norms };
 }
 
 /** @param {Projection} name @returns {string[]} */

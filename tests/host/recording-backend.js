@@ -29,7 +29,7 @@ export class RecordingBackend extends WasmBackend {
         return kBlock;
       },
       _release: () => this.#takeArrays(),
-      _dotOfBytes: () => false,
+      _dotOfBytes: () => true,
       _attentionScratch: () => 0,
       _attention: () => {},
     };
