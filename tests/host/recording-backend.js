@@ -29,7 +29,7 @@ export class RecordingBackend extends WasmBackend {
         return kBlock;
       },
       _release: () => this.#takeArrays(),
-      _dotOfBytes: () => true,
+      _dotOfBytes: () => true, // so that every case of the table can be described
       _attentionScratch: () => 0,
       _attention: () => {},
     };
