@@ -79,7 +79,7 @@ const threadsOf = ({ options }) => /** @type {{ threads?: number }} */ (options)
  * Starts a contestant. One that knows several ways is started in each, and stays in the fastest.
  * @returns {Promise<Entry>}
  */
-async function enter(workload, contestant, rows, { warmUp }) {
+export async function enter(workload, contestant, rows, { warmUp }) {
   const ways = (await import(`./peers/${contestant.module}.js`)).ways?.(workload) ?? [undefined];
   let best = { process: null, result: {}, used: 0, trial: Number.POSITIVE_INFINITY };
   const failures = [];

@@ -31,7 +31,7 @@ export function plot({ machine, curves }) {
     const power = name === 'prefill' ? 2 : 1;
     return [
       panel(0, row, `${title}: time`, points, { value: 'minimum', show: milliseconds, power }),
-      panel(1, row, 'wasm memory besides inputs and output', points, { value: 'besides', show: bytes, power: 1 }),
+      panel(1, row, 'wasm memory, tensors included', points, { value: 'heap', show: bytes, power: 1 }),
     ];
   });
   const note = `${escaped(machine.processor)}, Node ${machine.node}, one thread. Dashed: in proportion to T² (prefill) and T.`;
@@ -57,7 +57,7 @@ function panel(column, row, title, points, { value, show, power }) {
   const top = kPanel.top + row * (kPanel.height + kPanel.gapY);
   const series = Object.entries(points).map(([id, list]) => [id, list.filter((point) => point[value] > 0)]);
   const all = series.flatMap(([, list]) => list);
-  const base = value === 'besides' ? 2 : 10;
+  const base = value === 'heap' ? 2 : 10;
   const x = logarithmic(
     all.map(({ length }) => length),
     2,
