@@ -110,9 +110,10 @@ function line(id, list, value, x, y) {
   const points = list.map((point) => [x(point.length), y(point[value])]);
   const last = points.at(-1);
   if (!last) return [];
+  const below = id.startsWith('ours') ? 20 : -8; // where the other curve isn't
   return [
     `<polyline class="curve ${id}" points="${points.map((point) => point.map((n) => n.toFixed(1)).join(',')).join(' ')}"/>`,
     ...points.map(([px, py]) => `<circle class="dot ${id}" cx="${px.toFixed(1)}" cy="${py.toFixed(1)}" r="2.5"/>`),
-    `<text class="${id}" x="${(last[0] - 8).toFixed(1)}" y="${(last[1] - 8).toFixed(1)}" text-anchor="end">${kNames[id]}</text>`,
+    `<text class="${id}" x="${(last[0] - 8).toFixed(1)}" y="${(last[1] + below).toFixed(1)}" text-anchor="end">${kNames[id]}</text>`,
   ];
 }
