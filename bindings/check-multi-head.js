@@ -1,23 +1,22 @@
-// The rules of the multi-head layer: its sizes, its parameters by name, and the arguments of forward().
+// The rules of the multi-head layer: its sizes and options, and its parameters by name.
 
-import { flag, integer, isAbsent, list, operand, optionsOf, outputOf, sameShape } from './check.js';
+import { flag, integer, list, operand, optionsOf, sameShape } from './check.js';
 import { describeOperands } from './check-attention.js';
+import { epsilonOf } from './check-norm.js';
 import { describeRotation, styleOf } from './check-rope.js';
 import { AttentionError, refuse } from './errors.js';
 
-/** @import { AttentionCall, Axes } from './check-attention.js' */
-/** @import { Context, Operand, Output } from './check.js' */
-/** @import { Rotation } from './check-rope.js' */
+/** @import { Context, Operand } from './check.js' */
 /** @import { TensorLike } from './types.js' */
 
-const kConfig = ['dModel', 'numHeads', 'numKvHeads', 'headDim', 'kDim', 'vDim', 'bias', 'rope'];
+const kConfig = ['dModel', 'numHeads', 'numKvHeads', 'headDim', 'kDim', 'vDim', 'bias', 'rope', 'qkNorm'];
 const kAttention = ['isCausal', 'scale', 'softcap', 'windowSize', 'alibiSlopes', 'sinks'];
 const kConfigNames = new Set([...kConfig, ...kAttention]);
 const kRopeNames = new Set([
   ...['style', 'base', 'rotaryDim', 'scaling', 'maxPositionEmbeddings'],
   ...['mropeSection', 'mropeInterleaved'],
 ]);
-const kForwardNames = new Set(['context', 'attnMask', 'keyLengths', 'positions', 'needWeights', 'out']);
+const kNormNames = new Set(['epsilon']);
 const kMostWidth = 2 ** 24;
 
 /**
@@ -30,6 +29,7 @@ const kMostWidth = 2 ** 24;
  * @property {number} vDim
  * @property {boolean} bias
  * @property {Record<string, any> | null} rope
+ * @property {number | null} normEpsilon of the queries' and keys' norm; null: none
  * @property {Record<string, any>} attention options of every call
  */
 
@@ -58,6 +58,7 @@ export function layerConfig(context, given) {
     vDim: size('vDim', dModel),
     bias: flag(fn, 'bias', options.bias, false),
     rope: ropeOf(fn, options.rope, headDim),
+    normEpsilon: normOf(fn, options.qkNorm),
     attention: Object.fromEntries(kAttention.map((name) => [name, options[name]])),
   };
   checkAttention(context, config);
@@ -66,11 +67,18 @@ export function layerConfig(context, given) {
 
 /** @param {string} fn @param {unknown} given @param {number} headDim @returns {Record<string, any> | null} */
 function ropeOf(fn, given, headDim) {
-  if (isAbsent(given)) return null;
+  if (given === undefined || given === null) return null;
   const rope = { ...optionsOf(`${fn}: rope`, given, kRopeNames) };
   styleOf(`${fn}: rope`, rope.style);
   describeRotation(`${fn}: rope`, rope, headDim, 1, 0);
   return rope;
+}
+
+/** @param {string} fn @param {unknown} given true, or { epsilon } @returns {number | null} */
+function normOf(fn, given) {
+  if (given === undefined || given === null || given === false) return null;
+  const { epsilon } = given === true ? {} : optionsOf(`${fn}: qkNorm`, given, kNormNames);
+  return epsilonOf(`${fn}: qkNorm`, epsilon, 1e-6);
 }
 
 /** Options of attention are refused when the layer is made, not at its first use. @param {Context} context @param {LayerConfig} config */
@@ -87,110 +95,124 @@ export function pending(shape) {
   return { storage: null, data: null, dtype: 'float32', isFloat16Array: false, shape, start: 0, count };
 }
 
-/**
- * A checked call of forward().
- * @typedef {object} ForwardCall
- * @property {Operand} x
- * @property {Operand} key what keys are made from
- * @property {Operand} value
- * @property {AttentionCall} attention whose q, k and v are pending
- * @property {Rotation | null} rotation
- * @property {Output} out
- */
+/** Whose parameter, by name. @typedef {'q' | 'k' | 'v' | 'out'} Projection */
 
 /**
- * @param {Context} context @param {LayerConfig} config @param {unknown} x @param {unknown} given
- * @returns {ForwardCall}
+ * Parameters of a projection, in the order [weight, bias].
+ * @typedef {{ weight: Operand, bias: Operand | null }} ProjectionParameters
  */
-export function describeForward(context, config, x, given) {
-  const { fn } = context;
-  const options = optionsOf(fn, given, kForwardNames);
-  const source = operand(context, 'x', x);
-  checkWidth(fn, 'x', source, config.dModel, source.shape.length);
-  const rank = source.shape.length;
-  if (rank !== 2 && rank !== 3)
-    refuse('INVALID_SHAPE', fn, 'x must have shape [B, T, dModel] or [T, dModel]', source.shape);
-  const { key, value } = contextOf(context, config, options.context, source);
-  const B = rank === 3 ? source.shape[0] : 1;
-  const Tq = source.shape[rank - 2];
-  const Tk = key.shape[rank - 2];
-  const { numHeads, numKvHeads, headDim } = config;
-  const operands = {
-    q: pending([B, Tq, numHeads, headDim]),
-    k: pending([B, Tk, numKvHeads, headDim]),
-    v: pending([B, Tk, numKvHeads, headDim]),
-  };
-  const attention = describeOperands(context, operands, attentionOptions(config, options, key === source));
-  if (rank === 2 && attention.weights) attention.weights.shape = attention.weights.shape.slice(1);
-  const inputs = [source, key, value, attention.shared.mask?.added ?? null];
-  const outShape = [...source.shape.slice(0, -1), config.dModel];
+
+/** @param {LayerConfig} config @returns {Record<Projection, [number, number]>} shapes [out, in] */
+export function projectionShapes({ dModel, numHeads, numKvHeads, headDim, kDim, vDim }) {
   return {
-    x: source,
-    key,
-    value,
-    attention,
-    rotation: rotationOf(fn, config, options, B, Tq, key === source),
-    out: outputOf(context, options.out, outShape, source, inputs),
+    q: [numHeads * headDim, dModel],
+    k: [numKvHeads * headDim, kDim],
+    v: [numKvHeads * headDim, vDim],
+    out: [dModel, numHeads * headDim],
   };
 }
 
-/** Within one sequence both alignments are the same, also where its length is less than T. @param {LayerConfig} config @param {Record<string, any>} options @param {boolean} isSelf */
-function attentionOptions({ attention }, options, isSelf) {
-  const { isCausal } = attention;
-  return {
-    ...attention,
-    isCausal: isCausal === true && isSelf ? 'top-left' : isCausal,
-    attnMask: options.attnMask,
-    keyLengths: options.keyLengths,
-    needWeights: options.needWeights,
-    layout: 'bthd',
-  };
-}
-
-/** @param {string} fn @param {string} name @param {Operand} source @param {number} width @param {number} rank */
-function checkWidth(fn, name, { shape }, width, rank) {
-  if (shape.length !== rank || shape[rank - 1] !== width) {
-    refuse('INVALID_SHAPE', fn, `${name} must have shape ${rank === 3 ? '[B, T, ' : '[T, '}${width}]`, shape);
-  }
-}
+/** @type {readonly Projection[]} */
+export const kProjections = ['q', 'k', 'v', 'out'];
 
 /**
- * @param {Context} context @param {LayerConfig} config @param {any} given @param {Operand} x
- * @returns {{ key: Operand, value: Operand }}
+ * The tensors of a state dict, each of the right size, none missing and none too many.
+ * @param {Context} context @param {LayerConfig} config @param {unknown} dict
+ * @returns {{ projections: Record<Projection, ProjectionParameters>, norms: { q: Operand, k: Operand } | null }}
  */
-function contextOf(context, config, given, x) {
+export function parametersOf(context, config, dict) {
   const { fn } = context;
-  const rank = x.shape.length;
-  const isPair = typeof given === 'object' && given !== null && 'key' in given && 'value' in given;
-  const isSelf = isAbsent(given);
-  const key = isSelf ? x : operand(context, isPair ? 'context.key' : 'context', isPair ? given.key : given);
-  const value = isPair ? operand(context, 'context.value', given.value) : key;
-  checkWidth(fn, isPair ? 'context.key' : isSelf ? 'x (as keys)' : 'context', key, config.kDim, rank);
-  checkWidth(fn, isPair ? 'context.value' : isSelf ? 'x (as values)' : 'context', value, config.vDim, rank);
-  if (!sameShape(key.shape.slice(0, -1), value.shape.slice(0, -1))) {
-    refuse('INVALID_SHAPE', fn, `context.value must have the tokens of context.key, ${list(key.shape)}`, value.shape);
+  if (typeof dict !== 'object' || dict === null || Array.isArray(dict) || ArrayBuffer.isView(dict)) {
+    refuse('INVALID_OPTION', fn, 'dict must be an object of tensors by name', dict);
   }
-  if (rank === 3 && key.shape[0] !== x.shape[0]) {
-    refuse('INVALID_SHAPE', fn, `context must have the batch of x, B = ${x.shape[0]}`, key.shape);
+  const left = new Map(Object.entries(dict));
+  const shapes = projectionShapes(config);
+  const packed = takePacked(context, config, left, shapes);
+  /** @param {string[]} names @param {number[]} shape */
+  const take = (names, shape) => takeTensor(context, left, names, shape);
+  const parameters = /** @type {Record<Projection, ProjectionParameters>} */ ({});
+  for (const name of kProjections) {
+    const [N, K] = shapes[name];
+    const fromPacked = name === 'out' ? {} : packed;
+    parameters[name] = {
+      weight: fromPacked.weight?.[name] ?? take(weightNames(name), [N, K]),
+      bias: config.bias ? (fromPacked.bias?.[name] ?? take(biasNames(name), [N])) : null,
+    };
   }
-  return { key, value };
+  const norms =
+    config.normEpsilon === null
+      ? null
+      : { q: take(['q_norm.weight'], [config.headDim]), k: take(['k_norm.weight'], [config.headDim]) };
+  for (const [name, surplus] of left) {
+    const rule = `dict must hold the parameters of the layer alone (${config.bias ? 'with' : 'without'} bias)`;
+    refuse('INVALID_OPTION', fn, rule, `${name} of shape ${describeShape(surplus)}`);
+  }
+  return { projections: parameters, norms };
+}
+
+/** @param {Projection} name @returns {string[]} */
+const weightNames = (name) =>
+  name === 'out' ? ['out_proj.weight', 'o_proj.weight'] : [`${name}_proj.weight`, `${name}_proj_weight`];
+
+/** @param {Projection} name @returns {string[]} */
+const biasNames = (name) => (name === 'out' ? ['out_proj.bias', 'o_proj.bias'] : [`${name}_proj.bias`]);
+
+/** @param {unknown} value */
+const describeShape = (value) => {
+  const shape = /** @type {any} */ (value)?.shape;
+  return Array.isArray(shape) ? list(shape) : 'unknown';
+};
+
+/** @param {Context} context @param {Map<string, unknown>} left @param {string[]} names @param {number[]} shape @returns {Operand} */
+function takeTensor(context, left, names, shape) {
+  const name = names.find((candidate) => left.has(candidate));
+  if (name === undefined) {
+    const have = [...left.keys()].join(', ') || 'no other tensor';
+    refuse('INVALID_OPTION', context.fn, `dict must hold ${names[0]} of shape ${list(shape)}`, have);
+  }
+  const tensor = operand(context, name, left.get(name));
+  if (!sameShape(tensor.shape, shape)) {
+    refuse('INVALID_SHAPE', context.fn, `${name} must have shape ${list(shape)}`, tensor.shape);
+  }
+  left.delete(name);
+  return tensor;
 }
 
 /**
- * @param {string} fn @param {LayerConfig} config @param {Record<string, any>} options @param {number} B @param {number} T
- * @param {boolean} isSelf
- * @returns {Rotation | null}
+ * PyTorch's packed projections: the rows of q, then k, then v.
+ * @param {Context} context @param {LayerConfig} config @param {Map<string, unknown>} left
+ * @param {Record<Projection, [number, number]>} shapes
+ * @returns {{ weight?: Record<string, Operand>, bias?: Record<string, Operand> }}
  */
-function rotationOf(fn, { rope, headDim }, options, B, T, isSelf) {
-  const { positions } = options;
-  if (!rope) {
-    if (!isAbsent(positions)) {
-      refuse('INVALID_OPTION', fn, 'positions must come with a layer that has rope', positions);
+function takePacked(context, config, left, shapes) {
+  const rows = /** @type {const} */ (['q', 'k', 'v']).map((name) => ({ name, count: shapes[name][0] }));
+  const total = rows.reduce((sum, { count }) => sum + count, 0);
+  /** @param {Operand} whole @param {number[]} inner */
+  const split = (whole, inner) => {
+    const width = inner.reduce((product, size) => product * size, 1);
+    let start = 0;
+    return Object.fromEntries(
+      rows.map(({ name, count }) => {
+        const part = { ...whole, shape: [count, ...inner], start, count: count * width };
+        start += count * width;
+        return [name, part];
+      }),
+    );
+  };
+  /** @type {{ weight?: Record<string, Operand>, bias?: Record<string, Operand> }} */
+  const packed = {};
+  if (left.has('in_proj_weight')) {
+    if (config.kDim !== config.dModel || config.vDim !== config.dModel) {
+      const rule = 'in_proj_weight must come with kDim and vDim equal to dModel';
+      refuse('INVALID_SHAPE', context.fn, rule, [config.kDim, config.vDim, config.dModel]);
     }
-    return null;
+    const whole = takeTensor(context, left, ['in_proj_weight'], [total, config.dModel]);
+    packed.weight = split(whole, [config.dModel]);
   }
-  if (!isSelf) refuse('INVALID_OPTION', fn, 'context must not be given to a layer with rope', options.context);
-  return describeRotation(fn, { ...rope, positions }, headDim, B, T);
+  if (config.bias && left.has('in_proj_bias')) {
+    packed.bias = split(takeTensor(context, left, ['in_proj_bias'], [total]), []);
+  }
+  return packed;
 }
 
 /** @param {string} fn */

@@ -1,14 +1,15 @@
 // A multi-head attention layer over resident memory: project, turn, attend, project; no intermediate leaves the module.
+import { operand } from './check.js';
+import { describeForward } from './check-forward.js';
 import { linearCall } from './check-linear.js';
-import { describeForward, layerConfig, notLoaded, pending } from './check-multi-head.js';
+import { kProjections, layerConfig, notLoaded, parametersOf, pending, projectionShapes } from './check-multi-head.js';
 import { ropeCall, rotate, styleOf } from './check-rope.js';
-import { kProjections, parametersOf, projectionShapes } from './check-state-dict.js';
 import { AttentionError } from './errors.js';
 import { hideWithoutDispose, Resident, Tensor } from './tensor.js';
 
 /** @import { Context, Operand } from './check.js' */
-/** @import { ForwardCall } from './check-multi-head.js' */
-/** @import { Projection, ProjectionParameters } from './check-state-dict.js' */
+/** @import { ForwardCall } from './check-forward.js' */
+/** @import { Projection, ProjectionParameters } from './check-multi-head.js' */
 /** @import { RopeTables } from './rope-tables.js' */
 /** @import { PackedLinear } from './tensor.js' */
 /** @import { Float32Result, ForwardOptions, MultiHeadAttentionOptions, Result, TensorData, TensorLike } from './types.js' */
@@ -24,6 +25,8 @@ export class MultiHeadAttention {
   #config;
   /** @type {Record<Projection, PackedLinear> | null} */
   #layers = null;
+  /** Weights of the norms of queries and keys. @type {{ q: Operand, k: Operand } | null} */
+  #norms = null;
   /** What was loaded, for stateDict(). @type {Map<string, TensorLike>} */
   #state = new Map();
   #disposed = false;
@@ -52,7 +55,7 @@ export class MultiHeadAttention {
    *
    * Names: `q_proj.weight`, `k_proj.weight`, `v_proj.weight`, `out_proj.weight` (or `o_proj.weight`), their `.bias`;
    * PyTorch's packed `in_proj_weight` and `in_proj_bias` (the rows of q, then k, then v), and its `q_proj_weight`,
-   * `k_proj_weight`, `v_proj_weight`. When this throws, the layer keeps the parameters it had.
+   * `k_proj_weight`, `v_proj_weight`; with `qkNorm`, `q_norm.weight` and `k_norm.weight`. When this throws, the layer keeps the parameters it had.
    *
    * PyTorch's module masks with true = ignore; here true = attend, as in PyTorch's scaled_dot_product_attention.
    * @param {Readonly<Record<string, TensorLike | Tensor>>} dict
@@ -60,7 +63,7 @@ export class MultiHeadAttention {
    */
   loadStateDict(dict) {
     const context = this.#context('loadStateDict');
-    const parameters = parametersOf(context, this.#config, dict);
+    const { projections, norms } = parametersOf(context, this.#config, dict);
     const shapes = projectionShapes(this.#config);
     /** @type {Partial<Record<Projection, PackedLinear>>} */
     const layers = {};
@@ -69,8 +72,11 @@ export class MultiHeadAttention {
     try {
       for (const name of kProjections) {
         const [N, K] = shapes[name];
-        layers[name] = this.#backend.packLinear(context.fn, { N, K, ...parameters[name] });
-        this.#remember(state, name, parameters[name]);
+        layers[name] = this.#backend.packLinear(context.fn, { N, K, ...projections[name] });
+        this.#remember(state, name, projections[name]);
+      }
+      for (const name of norms ? /** @type {const} */ (['q', 'k']) : []) {
+        state.set(`${name}_norm.weight`, this.#backend.read(context.fn, /** @type {any} */ (norms)[name]));
       }
     } catch (error) {
       for (const layer of Object.values(layers)) layer.dispose();
@@ -79,6 +85,9 @@ export class MultiHeadAttention {
     this.#release();
     this.#layers = /** @type {Record<Projection, PackedLinear>} */ (layers);
     this.#state = state;
+    /** @param {string} name */
+    const kept = (name) => operand(context, name, state.get(name));
+    this.#norms = norms && { q: kept('q_norm.weight'), k: kept('k_norm.weight') };
   }
 
   /** @param {Map<string, TensorLike>} state @param {Projection} name @param {ProjectionParameters} parameters */
@@ -108,6 +117,9 @@ export class MultiHeadAttention {
    *
    * With `isCausal: true`, self-attention is causal by position in x, also for items with `keyLengths`. Rows of x
    * beyond an item's key length are computed as well; what they hold means nothing.
+   *
+   * With `cache`, x are the next tokens: they are turned by their positions and appended, and attend to all that is held;
+   * `isCausal` is then at the end, whatever its alignment. After an error the cache holds what it held before.
    * @template {TensorData} [T=Float32Array]
    * @param {TensorLike<T> | Tensor<T>} x [B, T, dModel] or [T, dModel]
    * @param {ForwardOptions | null} [options]
@@ -134,27 +146,57 @@ export class MultiHeadAttention {
    * @param {Resident[]} held takes what has to be disposed of afterwards
    */
   #run(context, layers, call, held) {
-    const { attention, rotation, out } = call;
+    const { rotation, out } = call;
     /** @param {Projection} name @param {Operand} source @param {Operand} into */
     const project = (name, source, into) => this.#project(context, layers[name], source, into, held);
     const [x, key, value] = this.#bring(context, [call.x, call.key, call.value], held);
-    attention.q = project('q', x, attention.q);
-    attention.k = project('k', key, attention.k);
-    attention.v = project('v', value, attention.v);
+    const q = project('q', x, call.q);
+    const k = project('k', key, call.k);
+    const v = project('v', value, call.v);
+    this.#normalise(context, q, this.#norms?.q);
+    this.#normalise(context, k, this.#norms?.k);
     if (rotation) {
       const tables = rotate(this.#tables, rotation, false);
       const style = styleOf(context.fn, this.#config.rope?.style);
-      for (const operand of [attention.q, attention.k]) this.#turn(context, operand, style, rotation, tables);
+      for (const operand of [q, k]) this.#turn(context, operand, style, rotation, tables);
     }
-    const between = this.#resident(context, [...attention.q.shape], held);
-    attention.out = asOutput(context, between);
-    const { weights } = this.#backend.attention(attention);
+    const between = this.#resident(context, [...q.shape], held);
+    const { weights } = this.#attend(call, { q, k, v }, asOutput(context, between));
     const { shape } = out;
     const rows = { ...asOperand(context, between), shape: [...shape.slice(0, -1), layers.out.shape[1]] };
     const [N, K] = layers.out.shape;
     const last = linearCall(context, rows, { N, K, weight: null, bias: null }, storageOf(context, layers.out), null);
     const output = this.#backend.linear({ ...last, out });
     return weights ? { output, weights } : { output };
+  }
+
+  /**
+   * Attention over the new tokens alone, or over a cache that takes them first; which gives them back when that fails.
+   * @param {ForwardCall} call @param {{ q: Operand, k: Operand, v: Operand }} operands
+   * @param {import('./check.js').Output} out
+   */
+  #attend({ attention, append }, { q, k, v }, out) {
+    if (!append) return this.#backend.attention({ ...attention, q, k, v, out });
+    const { state, next } = append;
+    const { positions } = state.held;
+    this.#backend.append({ ...append, k, v });
+    state.held = next;
+    try {
+      return this.#backend.attention({ ...attention, q, out });
+    } catch (error) {
+      // What a ring let go to make room is gone, but none of it is within the window of the next token.
+      state.held = { positions, evicted: next.evicted };
+      throw error;
+    }
+  }
+
+  /** RMS over each head, in place. @param {Context} context @param {Operand} x @param {Operand | undefined} weight */
+  #normalise({ fn }, x, weight) {
+    if (!weight) return;
+    const width = this.#config.headDim;
+    const epsilon = /** @type {number} */ (this.#config.normEpsilon);
+    const out = { ...x, tensor: null };
+    this.#backend.norm({ fn, rows: x.count / width, width, kind: 0, epsilon, x, weight, bias: null, out });
   }
 
   /**

@@ -1,9 +1,9 @@
 // Runs checked descriptions on a wasm module. Calls are synchronous and leave nothing allocated.
 import { attentionFields } from './attention-fields.js';
-import { isQuantized } from './check-cache.js';
 import { Frame, partOf, pointerOf } from './frame.js';
-import { bytesOf, Memory, outOfMemory, typeNumber } from './memory.js';
+import { bytesOf, Memory, typeNumber } from './memory.js';
 import { PackedLinear, Tensor } from './tensor.js';
+import { appendTokens, cacheSizes, cacheStorage, readRows, writeRows } from './wasm-cache.js';
 
 /** @import { AttentionCall } from './check-attention.js' */
 /** @import { AppendCall, CacheConfig, CacheState, CacheStorage, Held } from './check-cache.js' */
@@ -213,112 +213,25 @@ export class WasmBackend {
     return frame.run('Activation', null, this.module._activation, () => frame.result('out', out));
   }
 
-  /**
-   * Memory for a cache: keys, values, and the scales of int8.
-   * @param {string} fn @param {CacheConfig} config @returns {CacheStorage}
-   */
-  cache(fn, { B, Hkv, D, Dv, capacity, dtype }) {
-    const rows = B * Hkv * capacity;
-    const type = typeNumber(dtype);
-    const tokens = [D, Dv, ...(dtype === 'int8' ? [0, 0] : [])].map((width) =>
-      width ? this.module._tokenBytes(type, width) : 4,
-    );
-    const sizes = tokens.map((bytes) => Math.ceil((rows * bytes) / 16) * 16);
-    const held = this.#hold(
-      fn,
-      sizes.reduce((a, b) => a + b, 0),
-    );
-    let pointer = held.pointer;
-    const parts = sizes.map((size, n) => {
-      const part = { ...held, pointer, token: tokens[n] };
-      pointer += size;
-      return part;
-    });
-    const [keys, values, keyScales = null, valueScales = null] = parts;
-    const unit = isQuantized(dtype) ? 1 : bytesOf(/** @type {Dtype} */ (dtype));
-    const [keyToken, valueToken] = [tokens[0] / unit, tokens[1] / unit];
-    const bytes = rows * tokens.reduce((a, b) => a + b, 0);
-    return Object.assign(held, { parts, keys, values, keyScales, valueScales, keyToken, valueToken, bytes });
+  /** Memory for a cache. @param {string} fn @param {CacheConfig} config @returns {CacheStorage} */
+  cache(fn, config) {
+    const sizes = cacheSizes(config, (type, width) => this.module._tokenBytes(type, width));
+    return cacheStorage(this.#hold(fn, sizes.total), config, sizes);
   }
 
   /** @param {AppendCall} call */
-  append({ fn, state, T, k, v, kStrides, vStrides, first, lengths }) {
-    const { memory, module } = this;
-    const { B, Hkv, D, Dv, capacity, dtype, window, sinkTokens } = state.config;
-    const { keys, values, keyScales, valueScales, keyToken, valueToken } = state.storage;
-    // One block for both, so that nothing can fail between them.
-    const fields = { k: 0, v: 0, first: 0, length: 0 };
-    const frame = new Frame(this, fn, fields);
-    const narrow = isQuantized(dtype);
-    if (narrow) {
-      frame.float32('k', [k]);
-      frame.float32('v', [v]);
-    } else {
-      frame.operand('k', k);
-      frame.operand('v', v);
-    }
-    frame.input('first', first);
-    frame.input('length', lengths);
-    /** @param {Operand} from @param {number} pointer @param {import('./check-attention.js').Strides} strides @param {number} width @param {Storage} to @param {number} token @param {Storage | null} scales */
-    const store = (from, pointer, strides, width, to, token, scales) => {
-      memory.structs.Append.write(memory.heap, memory.struct, {
-        B,
-        H: Hkv,
-        T,
-        width,
-        from_type: narrow ? 0 : typeNumber(from.dtype),
-        to_type: typeNumber(dtype),
-        from: pointer,
-        to: pointerOf(to),
-        from_batch: strides.batch,
-        from_head: strides.head,
-        from_token: strides.token,
-        to_batch: Hkv * capacity * token,
-        to_head: capacity * token,
-        to_token: token,
-        scale: scales ? pointerOf(scales) : 0,
-        scale_batch: Hkv * capacity,
-        scale_head: capacity,
-        first: fields.first,
-        length: fields.length,
-        ring_first: sinkTokens,
-        ring_size: window ? capacity - sinkTokens : 0,
-      });
-      module._append(memory.struct);
-    };
-    frame.run(
-      null,
-      null,
-      () => {
-        store(k, fields.k, kStrides, D, keys, keyToken, keyScales);
-        store(v, fields.v, vStrides, Dv, values, valueToken, valueScales);
-      },
-      () => {},
-    );
+  append(call) {
+    appendTokens(this, call);
   }
 
-  /** The rows in use, one after the other. @param {string} fn @param {CacheState} state */
+  /** The rows in use, one after the other. @param {string} fn @param {CacheState} state @returns {Uint8Array} */
   readCache(fn, state) {
-    const runs = runsOf(state, state.held);
-    const bytes = freshBytes(
-      fn,
-      runs.reduce((sum, { size }) => sum + size, 0),
-    );
-    let at = 0;
-    for (const { pointer, size } of runs) {
-      bytes.set(this.memory.heap.u8.subarray(pointer, pointer + size), at);
-      at += size;
-    }
-    return bytes;
+    return readRows(this.memory, fn, state);
   }
 
   /** @param {CacheState} state @param {Held} held what `bytes` are the rows of @param {Uint8Array} bytes */
   writeCache(state, held, bytes) {
-    let at = 0;
-    for (const { pointer, size } of runsOf(state, held)) {
-      this.memory.heap.u8.set(bytes.subarray(at, at + size), pointer);
-      at += size;
-    }
+    writeRows(this.memory, state, held, bytes);
   }
 
   /** Ends the threads and lets go of the memory, whoever still holds this or a tensor. */
@@ -332,29 +245,3 @@ export class WasmBackend {
 }
 
 /** @typedef {Storage & { pointer: number, bias: number }} PackedStorage */
-
-/**
- * Where the rows that are in use stand.
- * @param {CacheState} state @param {Held} held
- * @returns {{ pointer: number, size: number }[]}
- */
-function runsOf({ config: { B, Hkv, capacity }, storage }, { positions, evicted }) {
-  const runs = [];
-  for (const part of /** @type {any} */ (storage).parts) {
-    for (let n = 0; n < B * Hkv; ++n) {
-      const b = Math.floor(n / Hkv);
-      const rows = evicted[b] > 0 ? capacity : positions[b];
-      runs.push({ pointer: part.pointer + n * capacity * part.token, size: rows * part.token });
-    }
-  }
-  return runs;
-}
-
-/** @param {string} fn @param {number} size */
-function freshBytes(fn, size) {
-  try {
-    return new Uint8Array(size);
-  } catch (cause) {
-    throw outOfMemory(fn, size, cause);
-  }
-}

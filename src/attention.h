@@ -100,8 +100,8 @@ struct Attention {
   int32_t scale_batch, scale_head;
 
   Precision precision;  // of calls with eight rows or more; weights are always computed in float32
-  float scale;
-  float softcap;  // c > 0: x -> c tanh(x / c). 0 = off
+  float scale;          // scale * q_i meets quantised keys as whole numbers of 16 bits, its largest being 32767
+  float softcap;        // c > 0: x -> c tanh(x / c). 0 = off
 
   MaskKind mask_kind;
   const void* mask;

@@ -12,7 +12,6 @@
 
 namespace attention {
 
-constexpr float kLargest16 = 32767;
 constexpr int32_t kExactChannels =
     512;  // channels whose products a 32-bit lane sums without overflow: 127 * 32767 each
 
@@ -27,18 +26,6 @@ inline Numbers load_numbers(Type type, const uint8_t* block) {
   const v128_t zero = wasm_i8x16_splat(8);
   return {wasm_i8x16_sub(wasm_v128_and(first, wasm_i8x16_splat(15)), zero),
           wasm_i8x16_sub(wasm_u8x16_shr(first, 4), zero)};
-}
-
-/// Whole numbers with one scale for `count` values `stride` apart: to[i] = round(x[i] / scale). Returns the scale.
-inline float to_16_bits(const float* x, ptrdiff_t stride, int32_t count, int16_t* to) {
-  float most = 0;
-  for (int32_t i = 0; i < count; ++i) most = std::max(most, std::fabs(x[i * stride]));
-  const float inverse = most > 1e-34f ? kLargest16 / most : 0;  // of less it would be infinite, and 0 times it NaN
-  for (int32_t i = 0; i < count; ++i) {
-    const float number = x[i * stride] * inverse;
-    to[i] = static_cast<int16_t>(static_cast<int32_t>(number + (number < 0 ? -0.5f : 0.5f)));
-  }
-  return most / kLargest16;
 }
 
 /// Products of a block with one query row, in four lanes.
@@ -92,8 +79,8 @@ inline v128_t score_int8_token(const int16_t* queries, const Tokens& keys, int32
 
 /// out[key][4]: scores of N rows with tokens j..j+count-1. `scales` of the query rows, call.scale in them.
 template <int32_t N>
-ATTENTION_NOINLINE void score_blocks(const int16_t* queries, const float scales[kBlockRows], const Tokens& keys,
-                                     int32_t j, int32_t count, Walk values, float* out) {
+ATTENTION_NOINLINE uint32_t score_blocks(const int16_t* queries, const float scales[kBlockRows], const Tokens& keys,
+                                         int32_t j, int32_t count, Walk values, float* out) {
   const v128_t scale = wasm_v128_load(scales);
   const bool whole = keys.type == Type::kInt8 && keys.width <= kExactChannels;
   for (int32_t u = 0; u < count; ++u) {
@@ -102,6 +89,7 @@ ATTENTION_NOINLINE void score_blocks(const int16_t* queries, const float scales[
     const v128_t score = whole ? score_int8_token<N>(queries, keys, row) : score_token<N>(queries, keys, row);
     wasm_v128_store(out + kBlockRows * u, wasm_f32x4_mul(score, scale));
   }
+  return values.seen();
 }
 
 /// Sixteen channels of a block as signed bytes: half 0 or 1.
@@ -149,7 +137,7 @@ ATTENTION_NOINLINE inline void add_blocks(const float* weights, const Tokens& va
     if (block == 0 || values.type != Type::kInt8) {
       for (int32_t u = 0; u < count; ++u) scaled[u] = weights[kBlockRows * u] * block_scale(values, rows[u], block);
       for (int32_t u = 0; u < count && checked; ++u) scaled[u] = std::isfinite(scaled[u]) ? scaled[u] : 0;
-      weight_scale = to_16_bits(scaled, 1, count, whole);
+      weight_scale = to_16_bits(scaled, count, whole);
       if (count % 2) whole[count] = 0;
     }
     for (int32_t half = 0; half < 2; ++half) {

@@ -60,28 +60,32 @@ class Walk {
   /// The next row.
   void step() {
     if (count_ == 0) return;
-    for (int32_t at = 0; at < bytes_; at += kCacheLine)
-      static_cast<void>(*static_cast<const volatile char*>(rows_ + at));
+    for (int32_t at = 0; at < bytes_; at += kCacheLine) seen_ ^= *reinterpret_cast<const volatile uint8_t*>(rows_ + at);
     rows_ += stride_;
     --count_;
   }
+
+  /// What was read, so that nobody takes the reads for useless; the engines drop loads whose value is not used.
+  uint32_t seen() const { return seen_; }
 
  private:
   static constexpr int32_t kCacheLine = 64;
   const char* rows_ = nullptr;
   ptrdiff_t stride_ = 0;
   int32_t count_ = 0, bytes_ = 0;
+  uint32_t seen_ = 0;
 };
 
 /// Scores of N rows with a tile of keys: out[key][4], lanes from N on repeat others. `queries` [N][padded D].
 template <int32_t N>
-ATTENTION_NOINLINE void score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels, Walk values,
-                                   float* out) {
+ATTENTION_NOINLINE uint32_t score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels,
+                                       Walk values, float* out) {
   const ptrdiff_t row = padded(channels);
   for (int32_t j = 0; j < count; ++j) {
     values.step();
     wasm_v128_store(out + kBlockRows * j, score_key<N>(queries, row, keys.data + j * keys.stride, channels));
   }
+  return values.seen();
 }
 
 /// sums[n][c] = scale[n] * sums[n][c] + sum over keys of weights[key][n] * values[key][c], for 4 * kVectors channels.

@@ -56,6 +56,7 @@ struct Workspace {
   Block* blocks;
   float *queries, *logits, *bias, *key_tile, *value_tile;
   int16_t* whole_queries;
+  uint32_t* walked;  // see Walk
 };
 
 /// Keys of a tile. A single row waits for memory, so its values are summed while they are still near; several rows wait
@@ -76,6 +77,7 @@ size_t lay_out(const Attention& call, int32_t rows, void* base, Workspace& space
   space.value_tile = scratch.floats(needs_buffer(call.v_type, call.ring_size) ? keys * call.Dv : 0);
   const size_t whole = static_cast<size_t>(blocks_of(call.D)) * kBlockValues;
   space.whole_queries = scratch.array<int16_t>(is_quantized(call.k_type) ? blocks * kBlockRows * whole : 0);
+  space.walked = scratch.array<uint32_t>(1);
   return scratch.used();
 }
 
@@ -140,7 +142,7 @@ class Chunk {
       int16_t* to = whole_queries(r + lane);
       std::fill(to, to + blocks_of(call_.D) * kBlockValues, static_cast<int16_t>(0));
       block(r).whole = all_finite(queries(r + lane), 0, 1, call_.D);
-      if (block(r).whole) block(r).scales[lane] = to_16_bits(queries(r + lane), 1, call_.D, to);
+      if (block(r).whole) block(r).scales[lane] = to_16_bits(queries(r + lane), call_.D, to);
     }
   }
 
@@ -188,16 +190,17 @@ class Chunk {
   void weigh(int32_t r, int32_t key, int32_t count) {
     if (!block(r).whole) {
       const FloatRows k = token_rows(keys_, key, count, space_.key_tile);
-      score_tile<N>(queries(r), k, count, call_.D, value_walk(key, count), space_.logits);
+      *space_.walked ^= score_tile<N>(queries(r), k, count, call_.D, value_walk(key, count), space_.logits);
       return;
     }
-    score_blocks<N>(whole_queries(r), block(r).scales, keys_, key, count, value_walk(key, count), space_.logits);
+    *space_.walked ^=
+        score_blocks<N>(whole_queries(r), block(r).scales, keys_, key, count, value_walk(key, count), space_.logits);
     if (finite_scales(keys_, key, count)) return;
     // Tokens that read as NaN go through float32, but no others: their bits don't depend on what a row doesn't see.
     for (int32_t u = 0; u < count; ++u) {
       if (finite_scales(keys_, key + u, 1)) continue;
-      score_tile<N>(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, {},
-                    space_.logits + kBlockRows * u);
+      *space_.walked ^= score_tile<N>(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, {},
+                                      space_.logits + kBlockRows * u);
     }
   }
 

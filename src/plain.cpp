@@ -20,17 +20,25 @@ namespace {
 
 struct Row {
   int32_t b, h, i;
+  const float* q;
+  float scale;  // of products with q
 };
 
+/// `q` takes the channels of the row.
+Row make_row(const Attention& call, int32_t b, int32_t h, int32_t i, float* q) {
+  const ptrdiff_t first = query_start(call, b, h) + static_cast<ptrdiff_t>(i) * call.q_token;
+  const bool rounded = is_quantized(call.k_type);
+  for (int32_t d = 0; d < call.D; ++d) q[d] = load_value(call.q, call.q_type, first + d) * (rounded ? call.scale : 1);
+  if (rounded) round_to_16_bits(q, call.D);
+  return {b, h, i, q, rounded ? 1 : call.scale};
+}
+
 /// The logit of one cell up to a stage, without regard to what is hidden.
-float logit(const Attention& call, Row row, int32_t j, Stage stage) {
-  const ptrdiff_t q = query_start(call, row.b, row.h) + static_cast<ptrdiff_t>(row.i) * call.q_token;
+float logit(const Attention& call, const Row& row, int32_t j, Stage stage) {
   const Tokens keys = key_tokens(call, row.b, kv_head(call, row.h));
   float dot = 0;
-  for (int32_t d = 0; d < call.D; ++d) {
-    dot += load_value(call.q, call.q_type, q + d) * token_value(keys, keys.row(j), d);
-  }
-  float x = dot * call.scale;
+  for (int32_t d = 0; d < call.D; ++d) dot += row.q[d] * token_value(keys, keys.row(j), d);
+  float x = dot * row.scale;
   if (stage >= Stage::kCapped && call.softcap > 0) x = call.softcap * std::tanh(x / call.softcap);
   if (stage >= Stage::kMasked && call.alibi) {
     const int64_t distance = row_position(call, row.b, row.i) + missing_tokens(call, row.b, j) - j;
@@ -46,7 +54,7 @@ struct Visible {
   const Attention& call;
   ptrdiff_t mask;
 
-  Visible(const Attention& attention, Row row)
+  Visible(const Attention& attention, const Row& row)
       : prefix(visible_prefix(attention, row.b, row.i)),
         call(attention),
         mask(mask_row_start(attention, row.b, row.h, row.i)) {
@@ -64,7 +72,7 @@ struct RowState {
 };
 
 /// Fills x[j] for all keys of the row's span, -inf for hidden ones.
-RowState row_logits(const Attention& call, Row row, const Visible& visible, float* x) {
+RowState row_logits(const Attention& call, const Row& row, const Visible& visible, float* x) {
   RowState state{-std::numeric_limits<float>::max(), 0};
   if (call.sinks && call.sinks[row.h] != -kInfinity) state = {call.sinks[row.h], 1};
   const float sink = state.max;
@@ -77,7 +85,8 @@ RowState row_logits(const Attention& call, Row row, const Visible& visible, floa
   return state;
 }
 
-void row_output(const Attention& call, Row row, const Visible& visible, const float* x, RowState state, float* sums) {
+void row_output(const Attention& call, const Row& row, const Visible& visible, const float* x, RowState state,
+                float* sums) {
   std::fill(sums, sums + call.Dv, 0.0f);
   const Tokens values = value_tokens(call, row.b, kv_head(call, row.h));
   for (int32_t j = visible.span.first; j < visible.span.end; ++j) {
@@ -90,7 +99,7 @@ void row_output(const Attention& call, Row row, const Visible& visible, const fl
   for (int32_t c = 0; c < call.Dv; ++c) store_value(call.out, call.out_type, out + c, sums[c] * norm);
 }
 
-void attend_row(const Attention& call, Row row, float* x, float* sums) {
+void attend_row(const Attention& call, const Row& row, float* x, float* sums) {
   const Visible visible(call, row);
   const RowState state = row_logits(call, row, visible, x);
   if (call.out) row_output(call, row, visible, x, state, sums);
@@ -100,7 +109,7 @@ void attend_row(const Attention& call, Row row, float* x, float* sums) {
 }
 
 /// One row of the weights array: `gain` times the stage's value is added to what stands there.
-void add_weights_row(const Attention& call, Row row, float gain, float* x, float* weights) {
+void add_weights_row(const Attention& call, const Row& row, float gain, float* x, float* weights) {
   if (call.weights_stage < Stage::kMasked) {
     const int32_t end = call.k_start ? key_length(call, row.b) : call.Tk;
     for (int32_t j = 0; j < end; ++j) weights[j] += gain * logit(call, row, j, call.weights_stage);
@@ -118,14 +127,14 @@ void add_weights_row(const Attention& call, Row row, float gain, float* x, float
   }
 }
 
-void attention_weights(const Attention& call, float* x) {
+void attention_weights(const Attention& call, float* x, float* q) {
   const int32_t copies = call.weights_mean ? 1 : call.num_heads;
   const float gain = call.weights_mean ? 1.0f / static_cast<float>(call.num_heads) : 1.0f;
   std::fill(call.weights, call.weights + static_cast<size_t>(call.B) * copies * call.num_rows * call.Tk, 0.0f);
   for (int32_t b = 0; b < call.B; ++b) {
     for (int32_t head = 0; head < call.num_heads; ++head) {
       for (int32_t r = 0; r < call.num_rows; ++r) {
-        const Row row{b, call.heads ? call.heads[head] : head, call.rows ? call.rows[r] : r};
+        const Row row = make_row(call, b, call.heads ? call.heads[head] : head, call.rows ? call.rows[r] : r, q);
         const size_t matrix = static_cast<size_t>(b) * copies + (call.weights_mean ? 0 : head);
         add_weights_row(call, row, gain, x, call.weights + (matrix * call.num_rows + r) * call.Tk);
       }
@@ -136,18 +145,18 @@ void attention_weights(const Attention& call, float* x) {
 }  // namespace
 
 size_t attention_scratch(const Attention& call) {
-  return (static_cast<size_t>(call.Tk) + static_cast<size_t>(call.Dv)) * sizeof(float);
+  return (static_cast<size_t>(call.Tk) + static_cast<size_t>(call.Dv) + static_cast<size_t>(call.D)) * sizeof(float);
 }
 
 void attention(const Attention& call) {
-  float* x = static_cast<float*>(call.scratch);
+  float *x = static_cast<float*>(call.scratch), *sums = x + call.Tk, *q = sums + call.Dv;
   for (int32_t b = 0; b < call.B; ++b) {
     const int32_t rows = call.q_start ? query_length(call, b) : call.Tq;
     for (int32_t h = 0; h < call.H; ++h) {
-      for (int32_t i = 0; i < rows; ++i) attend_row(call, {b, h, i}, x, x + call.Tk);
+      for (int32_t i = 0; i < rows; ++i) attend_row(call, make_row(call, b, h, i, q), x, sums);
     }
   }
-  if (call.weights) attention_weights(call, x);
+  if (call.weights) attention_weights(call, x, q);
 }
 
 void merge(const Merge& call) {

@@ -166,7 +166,7 @@ class Block {
     if (in_bytes(call_)) {
       group.bytes.set(lanes, call_.D, call_.scale);
     } else {
-      rows_to_lanes(lanes, call_.D, call_.scale, group.queries);
+      queries_to_lanes(call_, lanes, valid, space_.row_buffer, group.queries);
     }
     std::fill(group.sums, group.sums + static_cast<size_t>(kLanes) * padded(call_.Dv), 0.0f);
   }

@@ -5,6 +5,7 @@
 // Source: ggml's block_q8_0 and block_q4_0.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -91,6 +92,34 @@ inline void quantize_token(Type type, const float* x, int32_t width, uint8_t* to
       to[2 + i] = static_cast<uint8_t>(int4_number(x[i], d) | int4_number(x[i + 16], d) << 4);
     }
   }
+}
+
+constexpr float kLargest16 = 32767;
+
+/// What turns values of at most this magnitude into whole numbers of 16 bits.
+inline float inverse_16(float most) {
+  return most > 1e-34f ? kLargest16 / most : 0;  // of less it would be infinite, and 0 times it NaN
+}
+inline int32_t number_16(float x, float inverse) {
+  const float number = x * inverse;
+  return static_cast<int32_t>(number + (number < 0 ? -0.5f : 0.5f));
+}
+
+/// Whole numbers with one scale for `count` values: to[i] = round(x[i] / scale). Returns the scale.
+inline float to_16_bits(const float* x, int32_t count, int16_t* to) {
+  float most = 0;
+  for (int32_t i = 0; i < count; ++i) most = std::max(most, std::fabs(x[i]));
+  const float inverse = inverse_16(most);
+  for (int32_t i = 0; i < count; ++i) to[i] = static_cast<int16_t>(number_16(x[i], inverse));
+  return most / kLargest16;
+}
+
+/// The same numbers back in float32, in place: what products with quantised keys make of a query row. A row with a
+/// value that is not finite stays as it is.
+inline void round_to_16_bits(float* x, int32_t count) {
+  const float most = std::fabs(largest(x, count)), inverse = inverse_16(most);
+  if (!std::isfinite(most)) return;
+  for (int32_t i = 0; i < count; ++i) x[i] = most / kLargest16 * static_cast<float>(number_16(x[i], inverse));
 }
 
 }  // namespace attention

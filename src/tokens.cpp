@@ -2,6 +2,8 @@
 //   Cost: one read and one write a value that is not used in place; x = d q for the quantised ones.
 #include "tokens.h"
 
+#include <algorithm>
+
 #include "quantize.h"
 #include "simd.h"
 
@@ -46,6 +48,19 @@ FloatRows token_rows(const Tokens& tokens, int32_t j, int32_t count, float* buff
     done += run;
   }
   return {buffer, tokens.width};
+}
+
+void queries_to_lanes(const Attention& call, const float* rows[kLanes], int32_t count, float* buffer, float* lanes) {
+  if (!is_quantized(call.k_type)) return rows_to_lanes(rows, call.D, call.scale, lanes);
+  const float* rounded[kLanes];
+  for (int32_t lane = 0; lane < kLanes; ++lane) {
+    float* row = buffer + static_cast<ptrdiff_t>(std::min(lane, count - 1)) * call.D;
+    rounded[lane] = row;
+    if (lane >= count) continue;
+    for (int32_t c = 0; c < call.D; ++c) row[c] = call.scale * rows[lane][c];
+    round_to_16_bits(row, call.D);
+  }
+  rows_to_lanes(rounded, call.D, 1, lanes);
 }
 
 }  // namespace attention

@@ -54,7 +54,7 @@ void load_queries(const Attention& call, const Rows& rows, int32_t h, const Work
     lanes[lane] = float_rows(call.q, call.q_type, first, call.q_token, 1, call.D, buffer).data;
   }
   for (int32_t lane = rows.count; lane < kLanes; ++lane) lanes[lane] = lanes[rows.count - 1];
-  rows_to_lanes(lanes, call.D, call.scale, space.queries);
+  queries_to_lanes(call, lanes, rows.count, space.row_buffer, space.queries);
 }
 
 /// Scores of the group with keys key..key+count-1 into space.logits.

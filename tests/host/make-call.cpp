@@ -135,6 +135,7 @@ class Maker {
     a_.left = s_.coin() ? -1 : side();
     a_.right = s_.coin() ? -1 : s_.coin() ? 0 : side();
     if (a_.left >= 0 && s_.coin()) a_.prefix = s_.pick(0, a_.Tk + 1);
+    if (a_.prefix > 0 && s_.coin()) call_.gap = integers(a_.B, [&] { return s_.pick(0, 300); }, a_.gap);
   }
 
   void choose_weights() {
@@ -312,6 +313,7 @@ class Maker {
   void choose_logits() {
     a_.scale = s_.coin() ? 1 / std::sqrt(static_cast<float>(a_.D)) : s_.among({0.0f, -0.3f, 1.0f, 2.0f});
     a_.softcap = s_.among({0.0f, 0.0f, 0.5f, 30.0f});
+    a_.precision = attention::Precision(s_.once_in(8));
     if (s_.once_in(3)) call_.alibi = numbers(a_.H, [&] { return s_.value(); }, a_.alibi);
     if (s_.once_in(3)) {
       call_.sinks = numbers(a_.H, [&] { return s_.once_in(4) ? -kInfinity : 2 * s_.value(); }, a_.sinks);
@@ -341,9 +343,9 @@ void print(const Call& call) {
   const Attention& a = call.args;
   std::printf("  B %d H %d Hkv %d Tq %d Tk %d D %d Dv %d; types %d %d %d -> %d\n", a.B, a.H, a.Hkv, a.Tq, a.Tk, a.D,
               a.Dv, int(a.q_type), int(a.k_type), int(a.v_type), int(a.out_type));
-  std::printf("  window [%d, %d] prefix %d ring %d + %d; scale %g softcap %g; mask %d [%d, %d, %d, %d]\n", a.left,
-              a.right, a.prefix, a.ring_first, a.ring_size, double(a.scale), double(a.softcap), int(a.mask_kind),
-              a.mask_batch, a.mask_head, a.mask_row, a.mask_key);
+  std::printf("  window [%d, %d] prefix %d ring %d + %d; scale %g softcap %g precision %d; mask %d [%d, %d, %d, %d]\n",
+              a.left, a.right, a.prefix, a.ring_first, a.ring_size, double(a.scale), double(a.softcap),
+              int(a.precision), int(a.mask_kind), a.mask_batch, a.mask_head, a.mask_row, a.mask_key);
   std::printf("  alibi %d sinks %d starts %d %d; weights %d: stage %d mean %d\n", a.alibi != nullptr,
               a.sinks != nullptr, a.q_start != nullptr, a.k_start != nullptr, a.weights != nullptr,
               int(a.weights_stage), a.weights_mean);

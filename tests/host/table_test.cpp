@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "accuracy.h"
 #include "attention.h"
 #include "fields.h"
 #include "half.h"
@@ -98,30 +99,14 @@ bool fill(const Case& given, Attention& call) {
   return false;
 }
 
-/// |a - b|; 0 where both are the same infinity, infinite where only one is, or where a is NaN.
-double distance(double a, double b) {
-  if (a == b) return 0;
-  const double difference = std::fabs(a - b);
-  return std::isnan(difference) ? INFINITY : difference;
-}
-
-struct Error {
-  double most = 0;     // absolute, over all values
-  double excess = 0;   // over what the definition is granted
-  double largest = 0;  // finite value of the oracle
-};
-
-/// `relative`: half a unit in the last place of the type; `absolute`: as tests/attention.test.js grants.
-Error error_of(const std::vector<double>& expected, const void* data, attention::Type type, double relative) {
-  Error error;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double size = std::isfinite(expected[i]) ? std::fabs(expected[i]) : 0;
-    const double off = distance(attention::load_value(data, type, static_cast<ptrdiff_t>(i)), expected[i]);
-    error.most = std::max(error.most, off);
-    error.excess = std::max(error.excess, off - (1e-5 + relative * size));
-    error.largest = std::max(error.largest, size);
-  }
-  return error;
+/// How far the oracle and a correct definition may lie apart, as in tests/attention.test.js: 1e-5, and half a unit in
+/// the last place of the type.
+double granted(bool is_lse, attention::Type type, double expected) {
+  const double half_unit = type == attention::Type::kFloat16    ? 0x1p-11
+                           : type == attention::Type::kBfloat16 ? 0x1p-8
+                           : is_lse                             ? 1e-6
+                                                                : 0;
+  return 1e-5 + half_unit * (std::isfinite(expected) ? std::fabs(expected) : 0);
 }
 
 class Judge {
@@ -130,36 +115,28 @@ class Judge {
 
   void compare(const char* what, const std::vector<double>& expected, attention::Type type, const Block& plain,
                const Block& fast) {
-    const size_t size = expected.size() * attention::size_of(type);
-    if (plain.bytes() != size) fail(what, "has another size than the oracle's", 0, 0);
-    if (plain.bytes() != size) return;
-    const bool is_lse = what == std::string("lse");
-    const double half_unit = type == attention::Type::kFloat32   ? (is_lse ? 1e-6 : 0)
-                             : type == attention::Type::kFloat16 ? 0x1p-11
-                                                                 : 0x1p-8;
-    const Error definition = error_of(expected, plain.data(), type, half_unit);
-    const Error kernel = error_of(expected, fast.data(), type, half_unit);
-    if (definition.excess > 0) fail(what, "of the definition is off", definition.most, definition.excess);
-    // A few units of float32 in the last place of the largest value, beside those that the type itself costs.
-    const double few = kFewUnits * 0x1p-24 * std::max(definition.largest, 1e-30);
-    if (kernel.most > 2 * definition.most + few)
-      fail(what, "is off by twice the definition's", kernel.most, definition.most);
-    worst_ = std::max(worst_, (kernel.most - 2 * definition.most) / (0x1p-24 * std::max(definition.largest, 1e-30)));
+    const std::string name = case_.name + ", " + what;
+    if (plain.bytes() != expected.size() * attention::size_of(type)) {
+      std::printf("%s: %zu bytes for %zu values of the oracle\n", name.c_str(), plain.bytes(), expected.size());
+      good_ = false;
+      return;
+    }
+    host::Accuracy accuracy;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      accuracy.add(attention::load_value(fast.data(), type, static_cast<ptrdiff_t>(i)),
+                   attention::load_value(plain.data(), type, static_cast<ptrdiff_t>(i)), expected[i],
+                   granted(what == std::string("lse"), type, expected[i]));
+    }
+    good_ &= accuracy.good(name.c_str());
+    units_ = std::max(units_, accuracy.units());
   }
   bool good() const { return good_; }
-  double worst() const { return worst_; }
+  double units() const { return units_; }
 
  private:
-  static constexpr double kFewUnits = 8;
-
-  void fail(const char* what, const char* how, double error, double other) {
-    std::printf("%s: %s %s: %.3g, %.3g\n", case_.name.c_str(), what, how, error, other);
-    good_ = false;
-  }
-
   const Case& case_;
   bool good_ = true;
-  double worst_ = -INFINITY;
+  double units_ = 0;
 };
 
 }  // namespace
@@ -168,7 +145,7 @@ int main(int, char** arguments) {
   Reader reader(arguments[1]);
   const uint32_t cases = reader.count();
   uint32_t good = 0;
-  double worst = -INFINITY;
+  double units = 0;
   for (uint32_t i = 0; i < cases; ++i) {
     const Case given = reader.next();
     Attention call{};
@@ -180,8 +157,8 @@ int main(int, char** arguments) {
     judge.compare("lse", given.lse, attention::Type::kFloat32, plain.lse, fast.lse);
     judge.compare("weights", given.weights, attention::Type::kFloat32, plain.weights, fast.weights);
     good += judge.good();
-    worst = std::max(worst, judge.worst());
+    units = std::max(units, judge.units());
   }
-  std::printf("%u of %u cases agree; at most %.1f units beyond twice the definition's error\n", good, cases, worst);
+  std::printf("%u of %u cases agree; at most %.1f units beyond twice the definition's error\n", good, cases, units);
   return cases > 0 && good == cases ? 0 : 1;
 }

@@ -70,7 +70,7 @@ double bias_size(const Call& call) {
   for (int32_t h = 0; a.alibi && h < a.H; ++h) slope = std::max(slope, std::fabs(double(a.alibi[h])));
   for (int32_t b = 0; b < a.B; ++b) {
     const double first = a.offset ? a.offset[b] : 0;
-    farthest = std::max({farthest, std::fabs(first - a.Tk), std::fabs(first + a.Tq)});
+    farthest = std::max({farthest, std::fabs(first - a.Tk), std::fabs(first + a.Tq + (a.gap ? a.gap[b] : 0))});
   }
   return mask + slope * farthest;
 }
@@ -83,15 +83,17 @@ Tolerance::Tolerance(const Call& call) : is_logit_(call.args.weights_stage != at
   const double scale = std::fabs(double(a.scale)), score = scale * q.norm * k.norm;
   logit_ = 2 * kUnit * (score * (a.D + 8) + 4 * bias_size(call) + 4 * a.softcap);
   if (attention::is_quantized(a.k_type)) logit_ += scale * q.most * k.sum / 65534;
+  // Half a step of 1 / 63 of the largest channel on either side.
+  if (a.precision == attention::Precision::kInt8) bytes_ = scale * (q.most * k.sum + k.most * q.sum) / 126 * 1.02;
   sum_ = 2 * kUnit * (8 + 4 * std::sqrt(double(a.Tk)));
   largest_ = v.most;
   if (attention::is_quantized(a.v_type)) rounding_ = 32.0 / 65534;
 }
 
-double Tolerance::lse() const { return logit_ + sum_; }
+double Tolerance::lse() const { return logit_ + bytes_ + sum_; }
 
 double Tolerance::weights() const { return is_logit_ ? logit_ : std::expm1(2 * logit_) + sum_; }
 
-double Tolerance::out() const { return largest_ * (std::expm1(2 * logit_) + 2 * sum_ + rounding_); }
+double Tolerance::out() const { return largest_ * (std::expm1(2 * (logit_ + bytes_)) + 2 * sum_ + rounding_); }
 
 }  // namespace host

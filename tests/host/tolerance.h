@@ -16,6 +16,7 @@ class Tolerance {
 
  private:
   double logit_ = 0;     // error of a logit
+  double bytes_ = 0;     // the same of queries and keys in bytes, which weights never are
   double sum_ = 0;       // relative error of a sum over the keys
   double largest_ = 0;   // magnitude of a value
   double rounding_ = 0;  // of weights to 16 bits, where values are quantised

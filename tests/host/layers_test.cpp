@@ -1,0 +1,286 @@
+// The building blocks beside attention, on random shapes and options: merge, rope, linear, norms and activations
+// against their formulas in float64, and by the rule of accuracy.h.
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "accuracy.h"
+#include "attention.h"
+#include "block.h"
+#include "half.h"
+#include "source.h"
+
+namespace {
+
+using attention::Type;
+using host::Accuracy;
+using host::Block;
+using host::Source;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr unsigned char kUntouched = 0x8a;
+
+Block numbers(Source& source, size_t count, unsigned char fill = 0) {
+  Block block(count * 4, fill, 4 * source.pick(0, 3));
+  for (size_t i = 0; i < count; ++i) block.as<float>()[i] = source.value();
+  return block;
+}
+
+int32_t size(Source& source) {
+  return source.coin() ? source.pick(0, 20) : source.among({31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 200});
+}
+
+bool check_merge(Source& source) {
+  attention::Merge call{
+      source.pick(1, 5), source.pick(0, 2), source.pick(1, 3), source.pick(0, 40), size(source), {}, {}, {}, {}, {}};
+  const size_t rows = size_t(call.B) * call.H * call.Tq;
+  const Block outs = numbers(source, call.parts * rows * call.Dv), lses = numbers(source, call.parts * rows);
+  const Block sinks = numbers(source, call.H);
+  for (size_t i = 0; i < call.parts * rows; ++i) {
+    float& lse = lses.as<float>()[i];
+    if (source.bits() % 4 == 0) lse = -kInfinity;
+    // What an empty part holds is not looked at.
+    for (int32_t c = 0; c < call.Dv && lse == -kInfinity; ++c) outs.as<float>()[i * call.Dv + c] = NAN;
+  }
+  call.outs = outs.as<float>(), call.lses = lses.as<float>();
+  if (source.coin()) call.sinks = sinks.as<float>();
+  Block results[4] = {Block(rows * call.Dv * 4), Block(rows * 4), Block(rows * call.Dv * 4), Block(rows * 4)};
+  call.out = results[0].as<float>(), call.lse = results[1].as<float>();
+  attention::merge(call);
+  call.out = results[2].as<float>(), call.lse = results[3].as<float>();
+  attention::plain::merge(call);
+  Accuracy out, lse;
+  for (size_t row = 0; row < rows; ++row) {
+    double total = call.sinks ? std::exp(double(call.sinks[row / call.Tq % call.H])) : 0;
+    for (int32_t part = 0; part < call.parts; ++part) total += std::exp(double(call.lses[part * rows + row]));
+    lse.add(results[1].as<float>()[row], results[3].as<float>()[row], std::log(total), 1e-6);
+    for (int32_t c = 0; c < call.Dv; ++c) {
+      double sum = 0;
+      for (int32_t part = 0; part < call.parts; ++part) {
+        const double weight = std::exp(double(call.lses[part * rows + row]));
+        if (weight > 0) sum += weight / total * call.outs[(part * rows + row) * call.Dv + c];
+      }
+      const size_t at = row * call.Dv + c;
+      out.add(results[0].as<float>()[at], results[2].as<float>()[at], sum, 3e-6);
+    }
+  }
+  return out.good("merge, out") && lse.good("merge, lse");
+}
+
+/// Tables of angles, and a tensor of any floating-point type.
+struct RopeArrays {
+  attention::Rope call{};
+  Block x, cos, sin;
+  ptrdiff_t elements = 0;
+
+  explicit RopeArrays(Source& source) {
+    call.B = source.pick(0, 3), call.H = source.pick(0, 3), call.T = source.pick(0, 9);
+    call.rotary = 2 * source.pick(0, source.coin() ? 9 : 66), call.D = call.rotary + source.pick(0, 9);
+    call.style = attention::RopeStyle(source.pick(0, 1)), call.type = Type(source.pick(0, 2));
+    const int32_t gap = source.pick(0, 2), width = call.D + gap;
+    call.x_token = source.coin() ? width : call.H * width;
+    call.x_head = call.x_token == width ? call.T * width : width;
+    call.x_batch = call.H * call.T * width;
+    call.out_token = call.x_token, call.out_head = call.x_head, call.out_batch = call.x_batch;
+    if (call.B * call.H * call.T > 0) elements = ptrdiff_t(call.B) * call.x_batch - gap;
+    const size_t unit = attention::size_of(call.type);
+    x = Block(elements * unit, kUntouched, unit * source.pick(0, 3));
+    call.x = x.data();
+    call.table_batch = source.coin() ? call.T * call.rotary / 2 : 0;
+    const size_t angles = size_t(call.table_batch ? call.B : 1) * call.T * call.rotary / 2;
+    cos = numbers(source, angles), sin = numbers(source, angles);
+    call.cos = cos.as<float>(), call.sin = sin.as<float>();
+  }
+  template <typename Use>
+  void each_token(Use use) const {
+    for (int32_t b = 0; b < call.B; ++b) {
+      for (int32_t h = 0; h < call.H; ++h) {
+        for (int32_t t = 0; t < call.T; ++t) {
+          const ptrdiff_t table = ptrdiff_t(b) * call.table_batch + t * (call.rotary / 2);
+          use(ptrdiff_t(b) * call.x_batch + ptrdiff_t(h) * call.x_head + ptrdiff_t(t) * call.x_token, table);
+        }
+      }
+    }
+  }
+  float value(const Block& block, ptrdiff_t at) const { return attention::load_value(block.data(), call.type, at); }
+};
+
+bool check_rope(Source& source) {
+  RopeArrays arrays(source);
+  attention::Rope& call = arrays.call;
+  arrays.each_token([&](ptrdiff_t token, ptrdiff_t) {
+    for (int32_t c = 0; c < call.D; ++c) attention::store_value(arrays.x.data(), call.type, token + c, source.value());
+  });
+  Block in_place(arrays.x.bytes()), fast(arrays.x.bytes(), kUntouched), plain(arrays.x.bytes(), kUntouched);
+  std::memcpy(in_place.data(), arrays.x.data(), arrays.x.bytes());
+  call.out = plain.data();
+  attention::plain::rope(call);
+  call.out = fast.data();
+  attention::rope(call);
+  call.x = call.out = in_place.data();
+  attention::rope(call);
+  if (std::memcmp(in_place.data(), fast.data(), fast.bytes()) != 0) {
+    std::puts("rope: in place differs, or something between the tokens was written");
+    return false;
+  }
+  Accuracy accuracy;
+  const int32_t half = call.rotary / 2;
+  const bool is_half = call.style == attention::RopeStyle::kHalf;
+  const double unit = call.type == Type::kFloat32 ? 1e-6 : call.type == Type::kFloat16 ? 0x1p-8 : 0x1p-5;
+  bool passed = true;
+  arrays.each_token([&](ptrdiff_t token, ptrdiff_t table) {
+    for (int32_t pair = 0; pair < half; ++pair) {
+      const ptrdiff_t first = token + (is_half ? pair : 2 * pair), second = first + (is_half ? half : 1);
+      const double x1 = arrays.value(arrays.x, first), x2 = arrays.value(arrays.x, second);
+      const double cos = call.cos[table + pair], sin = call.sin[table + pair];
+      accuracy.add(arrays.value(fast, first), arrays.value(plain, first), x1 * cos - x2 * sin, 16 * unit);
+      accuracy.add(arrays.value(fast, second), arrays.value(plain, second), x2 * cos + x1 * sin, 16 * unit);
+    }
+    for (int32_t c = call.rotary; c < call.D; ++c) {
+      passed &= arrays.value(fast, token + c) == arrays.value(arrays.x, token + c);
+    }
+  });
+  if (!passed) std::puts("rope: channels past the rotary ones changed");
+  return passed && accuracy.good("rope");
+}
+
+bool check_linear(Source& source) {
+  attention::Linear call{};
+  call.M = source.coin() ? source.pick(0, 9) : source.pick(0, 70), call.N = size(source), call.K = size(source);
+  call.x_row = call.K + source.pick(0, 2), call.out_row = call.N + source.pick(0, 2);
+  const auto extent = [&](int32_t row, int32_t width) { return call.M == 0 ? 0 : size_t(call.M - 1) * row + width; };
+  const Block x = numbers(source, extent(call.x_row, call.K)), weight = numbers(source, size_t(call.N) * call.K);
+  const Block bias = numbers(source, call.N);
+  const size_t outs = extent(call.out_row, call.N);
+  const Block plain(outs * 4, kUntouched), fast(outs * 4, kUntouched), from_packed(outs * 4, kUntouched);
+  call.x = x.as<float>(), call.weight = weight.as<float>(), call.bias = source.coin() ? bias.as<float>() : nullptr;
+  call.out = plain.as<float>();
+  attention::plain::linear(call);
+  const Block scratch(attention::linear_scratch(call)), packed(attention::packed_linear_size(call.N, call.K) * 4);
+  call.scratch = scratch.data();
+  call.out = fast.as<float>();
+  attention::linear(call);
+  attention::pack_linear(call.weight, call.N, call.K, packed.as<float>());
+  call.weight = nullptr, call.packed = packed.as<float>(), call.out = from_packed.as<float>();
+  attention::linear(call);
+  if (std::memcmp(fast.data(), from_packed.data(), fast.bytes()) != 0) {
+    std::puts("linear: a packed weight gives other bits");
+    return false;
+  }
+  Accuracy accuracy;
+  for (int32_t m = 0; m < call.M; ++m) {
+    for (int32_t n = 0; n < call.N; ++n) {
+      double sum = call.bias ? call.bias[n] : 0, size = std::fabs(sum);
+      for (int32_t c = 0; c < call.K; ++c) {
+        const double product = double(call.x[size_t(m) * call.x_row + c]) * weight.as<float>()[size_t(n) * call.K + c];
+        sum += product, size += std::fabs(product);
+      }
+      const size_t at = size_t(m) * call.out_row + n;
+      accuracy.add(fast.as<float>()[at], plain.as<float>()[at], sum, (call.K + 2) * 0x1p-24 * size);
+    }
+  }
+  return accuracy.good("linear");
+}
+
+std::vector<double> norm_row(const attention::Norm& call, const float* x) {
+  std::vector<double> row(x, x + call.width);
+  if (call.kind == attention::NormKind::kSoftmax) {
+    double max = -kInfinity, sum = 0;
+    for (const double value : row) max = std::fmax(max, value);
+    for (double& value : row) sum += value = max == -kInfinity ? 0 : std::exp(value - max);
+    for (double& value : row) value = sum == 0 ? 0 : value / sum;
+    return row;
+  }
+  double mean = 0, square = 0;
+  for (const double value : row) mean += call.kind == attention::NormKind::kLayer ? value / call.width : 0;
+  for (const double value : row) square += (value - mean) * (value - mean) / call.width;
+  for (int32_t c = 0; c < call.width; ++c) {
+    row[c] = (row[c] - mean) / std::sqrt(square + double(call.epsilon)) * (call.weight ? call.weight[c] : 1) +
+             (call.bias ? call.bias[c] : 0);
+  }
+  return row;
+}
+
+bool check_norm(Source& source) {
+  attention::Norm call{source.pick(0, 5), size(source), attention::NormKind(source.pick(0, 2)), 1e-5f, {}, {}, {}, {}};
+  const size_t count = size_t(call.rows) * call.width;
+  const Block x = numbers(source, count), weight = numbers(source, call.width), bias = numbers(source, call.width);
+  for (size_t i = 0; i < count; ++i) x.as<float>()[i] *= call.kind == attention::NormKind::kSoftmax ? 10 : 1;
+  // Softmax takes -inf; a whole row of them gives 0.
+  for (size_t i = 0; i < count && call.kind == attention::NormKind::kSoftmax; ++i) {
+    if (source.bits() % 4 == 0 || int32_t(i) < call.width) x.as<float>()[i] = -kInfinity;
+  }
+  if (source.coin()) call.weight = weight.as<float>();
+  if (source.coin()) call.bias = bias.as<float>();
+  const Block plain(count * 4), fast(count * 4);
+  call.x = x.as<float>(), call.out = plain.as<float>();
+  attention::plain::norm(call);
+  std::memcpy(fast.data(), x.data(), x.bytes());
+  call.x = call.out = fast.as<float>();  // in place
+  attention::norm(call);
+  for (int32_t row = 0; row < call.rows; ++row) {
+    Accuracy accuracy;
+    const size_t first = size_t(row) * call.width;
+    const std::vector<double> expected = norm_row(call, x.as<float>() + first);
+    for (int32_t c = 0; c < call.width; ++c) {
+      accuracy.add(fast.as<float>()[first + c], plain.as<float>()[first + c], expected[c], 2e-5);
+    }
+    if (!accuracy.good("norm")) return false;
+  }
+  return true;
+}
+
+double activate(attention::ActivationKind kind, double x) {
+  if (kind == attention::ActivationKind::kSilu) return x / (1 + std::exp(-x));
+  if (kind == attention::ActivationKind::kGelu) return x / 2 * std::erfc(-x / std::sqrt(2.0));
+  return x / 2 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
+}
+
+bool check_activation(Source& source) {
+  attention::Activation call{size(source), attention::ActivationKind(source.pick(0, 2)), {}, {}, {}};
+  if (source.once_in(16)) call.count = 4096 * 2 + size(source);
+  const Block x = numbers(source, call.count), gate = numbers(source, call.count);
+  const float spread = source.among({1.0f, 4.0f, 40.0f});
+  for (int32_t i = 0; i < call.count; ++i) x.as<float>()[i] *= spread;
+  const Block plain(size_t(call.count) * 4), fast(size_t(call.count) * 4);
+  const bool gated = source.coin();
+  call.x = x.as<float>(), call.gate = gated ? gate.as<float>() : nullptr, call.out = plain.as<float>();
+  attention::plain::activation(call);
+  // The result may stand in the place of either.
+  const bool over_gate = gated && source.coin();
+  std::memcpy(fast.data(), over_gate ? gate.data() : x.data(), fast.bytes());
+  call.out = fast.as<float>();
+  (over_gate ? call.gate : call.x) = call.out;
+  attention::activation(call);
+  for (int32_t i = 0; i < call.count; ++i) {
+    const double factor = gated ? gate.as<float>()[i] : 1, at = x.as<float>()[i];
+    const double expected = activate(call.kind, at) * factor;
+    const double granted = 1e-6 * std::fmax(1, std::fabs(at)) * std::fabs(factor);  // as src/norm.cpp says
+    Accuracy accuracy;
+    accuracy.add(plain.as<float>()[i], plain.as<float>()[i], expected, granted);
+    accuracy.add(fast.as<float>()[i], fast.as<float>()[i], expected, granted);
+    if (!accuracy.good("activation")) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+  const int rounds = std::atoi(arguments[1]);
+  std::mt19937 generator(20240301);
+  for (int n = 0; n < rounds; ++n) {
+    for (const auto check : {check_merge, check_rope, check_linear, check_norm, check_activation}) {
+      std::vector<uint8_t> bytes(64);
+      for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(generator());
+      Source source(bytes.data(), bytes.size());
+      if (check(source)) continue;
+      std::printf("round %d\n", n);
+      return 1;
+    }
+  }
+  std::printf("%d rounds of merge, rope, linear, norm and activation agree\n", rounds);
+  return 0;
+}
