@@ -50,6 +50,9 @@ export function goals(measured) {
   );
   for (const id of ['P2', 'P4', 'M1'])
     add(`${id}: two threads against one`, times(1.85, divide(best(id), best(id, kDouble))));
+  for (const [id, ratio] of Object.entries({ P2: 1.3, P4: 1.3, D1: 1.3, D2: 2.5 })) {
+    add(`${id}: 8-bit against float32`, times(ratio, divide(best(id), time(id, 'ours-int8'))));
+  }
   const heaps = kSingle
     .map((contestant) => measured.P2?.results[contestant])
     .map((result) => result && besides(workloads.P2, result));
