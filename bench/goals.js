@@ -22,7 +22,9 @@ export function goals(measured) {
   const times = (wanted, got) => atLeast(wanted, got, (value) => `${value.toFixed(2)}×`);
   const percent = (wanted, got) => atLeast(wanted, got, (value) => `${Math.round(value * 100)} %`);
   const list = [];
-  const add = (goal, outcome) => list.push({ goal, ...outcome });
+  const add = (goal, outcome) => {
+    if (measured[goal.slice(0, 2)]) list.push({ goal, ...outcome }); // of the workloads that were run
+  };
 
   for (const [id, ratio] of Object.entries({ P1: 4.3, P2: 3.9, P3: 1.8, P4: 3.6 })) {
     add(`${id}, best build: part of the product loop's rate`, percent(0.93, bestPart(id)));
