@@ -28,6 +28,7 @@ const Layout kLayouts[] = {layout<Attention>("Attention", kAttention),
                            layout<Merge>("Merge", kMerge),
                            layout<Rope>("Rope", kRope),
                            layout<Linear>("Linear", kLinear),
+                           layout<Embedding>("Embedding", kEmbedding),
                            layout<Norm>("Norm", kNorm),
                            layout<Activation>("Activation", kActivation),
                            {}};
@@ -58,6 +59,7 @@ EMSCRIPTEN_BINDINGS(attention) {
   function("_rope", &call<rope, Rope>);
   function("_linearScratch", &call<linear_scratch, Linear>);
   function("_linear", &call<linear, Linear>);
+  function("_embedding", &call<embedding, Embedding>);
   function("_packedLinearSize", &packed_linear_size);
   function(
       "_packLinear", +[](uintptr_t weight, int32_t N, int32_t K, uintptr_t packed) {

@@ -4,7 +4,7 @@
 // the first tokens, token t ≥ sinkTokens stands in row sinkTokens + (t − sinkTokens) mod ringSize, and what a new token
 // overwrites is let go. So an item holds, in time order, the first sinkTokens tokens and those from
 // sinkTokens + evicted on.
-import { integer, integers, kMostElements, operand, optionsOf } from './check.js';
+import { integer, integers, isAbsent, kMostElements, operand, optionsOf } from './check.js';
 import { axesOf, describeOperands, kOptions, layoutOf } from './check-attention.js';
 import { causalOf, lengthsOf, queryOffsetOf, windowOf } from './check-visibility.js';
 import { refuse } from './errors.js';
@@ -67,9 +67,6 @@ const kDtypes = ['float32', 'float16', 'bfloat16', 'int8', 'q8_0', 'q4_0'];
 const kBlock = 32;
 /** As the largest position in check-visibility.js. */
 const kMostTokens = 2 ** 29;
-
-/** @param {unknown} value */
-const isAbsent = (value) => value === undefined || value === null;
 
 /** @param {CacheDtype} dtype */
 export const isQuantized = (dtype) => kDtypes.indexOf(dtype) > 2;

@@ -1,5 +1,5 @@
 // The rules of the multi-head layer's forward(): x, what keys and values are made from, the cache, options of the call.
-import { list, operand, optionsOf, outputOf, sameShape } from './check.js';
+import { isAbsent, list, operand, optionsOf, outputOf, sameShape } from './check.js';
 import { describeOperands } from './check-attention.js';
 import { appendOperands, attendOperand } from './check-cache.js';
 import { pending } from './check-multi-head.js';
@@ -102,7 +102,7 @@ function cachedOptions({ attention }, { attnMask, needWeights }, lengths) {
  */
 function cacheOf(context, { numKvHeads, headDim }, { cache }, B, isSelf) {
   const { fn } = context;
-  if (cache === undefined || cache === null) return null;
+  if (isAbsent(cache)) return null;
   if (!(cache instanceof KeyValueCache)) refuse('INVALID_OPTION', fn, 'cache must be a KeyValueCache', cache);
   if (!isSelf) refuse('INVALID_OPTION', fn, 'cache must not be given beside context', cache);
   const state = KeyValueCache.stateOf(cache, context);
@@ -130,7 +130,7 @@ function contextOf(context, config, given, x) {
   const { fn } = context;
   const rank = x.shape.length;
   const isPair = typeof given === 'object' && given !== null && 'key' in given && 'value' in given;
-  const isSelf = given === undefined || given === null;
+  const isSelf = isAbsent(given);
   const key = isSelf ? x : operand(context, isPair ? 'context.key' : 'context', isPair ? given.key : given);
   const value = isPair ? operand(context, 'context.value', given.value) : key;
   checkWidth(fn, isPair ? 'context.key' : isSelf ? 'x (as keys)' : 'context', key, config.kDim, rank);
@@ -152,13 +152,13 @@ function contextOf(context, config, given, x) {
 function rotationOf(fn, { rope, headDim }, options, B, T, isSelf, state) {
   const { positions } = options;
   if (!rope) {
-    if (positions !== undefined && positions !== null) {
+    if (!isAbsent(positions)) {
       refuse('INVALID_OPTION', fn, 'positions must come with a layer that has rope', positions);
     }
     return null;
   }
   if (!isSelf) refuse('INVALID_OPTION', fn, 'context must not be given to a layer with rope', options.context);
-  const isGiven = positions !== undefined && positions !== null;
+  const isGiven = !isAbsent(positions);
   return describeRotation(
     fn,
     { ...rope, positions, offset: isGiven || !state ? null : nextPosition(state) },

@@ -8,7 +8,7 @@ import { PackedLinear, Resident } from './tensor.js';
 /** @import { Storage } from './tensor.js' */
 
 /**
- * out [M, N] = x [M, K] · weight [N, K]ᵀ + bias
+ * out [M, N] = x [M, K] · weight [N, K]ᵀ + bias + residual [M, N]
  * @typedef {object} LinearCall
  * @property {string} fn
  * @property {number} M @property {number} N @property {number} K
@@ -16,10 +16,11 @@ import { PackedLinear, Resident } from './tensor.js';
  * @property {Operand | null} weight null where it is packed
  * @property {Operand | null} bias
  * @property {Storage | null} packed
+ * @property {Operand | null} residual
  * @property {Output} out
  */
 
-const kOptions = new Set(['out']);
+const kOptions = new Set(['residual', 'out']);
 
 /**
  * @param {Context} context @param {unknown} x @param {unknown} weight @param {unknown} bias @param {unknown} given
@@ -31,30 +32,38 @@ export function describeLinear(context, x, weight, bias, given) {
   const source = operand(context, 'x', x);
   if (source.shape.length < 1) refuse('INVALID_SHAPE', fn, 'x must have shape [..., K]', source.shape);
   if (!(weight instanceof PackedLinear)) {
-    return linearCall(context, source, describeParameters(context, weight, bias), null, options.out);
+    return linearCall(context, source, describeParameters(context, weight, bias), null, options);
   }
   if (!isAbsent(bias)) {
     refuse('INVALID_OPTION', fn, 'bias must be given to packLinear where the weight is packed', bias);
   }
   const [N, K] = weight.shape;
   const packed = Resident.storageOf(weight, context.backend, fn, 'weight');
-  return linearCall(context, source, { N, K, weight: null, bias: null }, packed, options.out);
+  return linearCall(context, source, { N, K, weight: null, bias: null }, packed, options);
 }
 
 /**
  * @param {Context} context @param {Operand} x
  * @param {{ N: number, K: number, weight: Operand | null, bias: Operand | null }} layer
  * @param {Storage | null} packed in place of weight and bias
- * @param {unknown} out
+ * @param {Readonly<Record<string, any>>} options
  * @returns {LinearCall}
  */
-export function linearCall(context, x, { N, K, weight, bias }, packed, out) {
+export function linearCall(context, x, { N, K, weight, bias }, packed, options) {
   const { fn } = context;
   const lead = x.shape.slice(0, -1);
   const width = x.shape[x.shape.length - 1];
   if (width !== K) refuse('INVALID_SHAPE', fn, `x must have a last axis of K = ${K}, as the weight has`, x.shape);
   const M = lead.reduce((product, size) => product * size, 1);
-  return { fn, M, N, K, x, weight, bias, packed, out: outputOf(context, out, [...lead, N], x, [x, weight, bias]) };
+  const shape = [...lead, N];
+  const hasResidual = options.residual !== undefined && options.residual !== null;
+  const residual = hasResidual ? operand(context, 'residual', options.residual) : null;
+  if (residual && !sameShape(residual.shape, shape)) {
+    refuse('INVALID_SHAPE', fn, `residual must have the shape of the result, ${list(shape)}`, residual.shape);
+  }
+  // The residual itself may be `out`: each element is read before it is written.
+  const out = outputOf(context, options.out, shape, x, [x, weight, bias]);
+  return { fn, M, N, K, x, weight, bias, packed, residual, out };
 }
 
 /** @typedef {{ N: number, K: number, weight: Operand, bias: Operand | null }} Parameters */

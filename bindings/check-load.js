@@ -1,5 +1,5 @@
 // The rules of load().
-import { optionsOf } from './check.js';
+import { isAbsent, optionsOf } from './check.js';
 import { refuse } from './errors.js';
 import { kMostThreads } from './wasm.js';
 
@@ -13,7 +13,7 @@ export function checkLoad(given) {
   /** @param {string} name @param {unknown[]} values */
   const among = (name, values) => {
     const value = options[name];
-    if (value !== undefined && value !== null && !values.includes(value)) {
+    if (!isAbsent(value) && !values.includes(value)) {
       refuse('INVALID_OPTION', 'load', `${name} must be among ${values.join(', ')}`, value);
     }
   };
@@ -24,11 +24,11 @@ export function checkLoad(given) {
     refuse('INVALID_OPTION', 'load', `threads must be 'auto' or an integer of 1 to ${kMostThreads}`, threads);
   }
   if (typeof threads !== 'number') among('threads', ['auto']);
-  if (wasmUrl !== undefined && wasmUrl !== null && typeof wasmUrl !== 'string' && !(wasmUrl instanceof URL)) {
+  if (!isAbsent(wasmUrl) && typeof wasmUrl !== 'string' && !(wasmUrl instanceof URL)) {
     refuse('INVALID_OPTION', 'load', 'wasmUrl must be a string or a URL', wasmUrl);
   }
   const isBytes = ArrayBuffer.isView(wasmBinary) || Object.prototype.toString.call(wasmBinary).endsWith('ArrayBuffer]');
-  if (wasmBinary !== undefined && wasmBinary !== null && !isBytes) {
+  if (!isAbsent(wasmBinary) && !isBytes) {
     refuse('INVALID_OPTION', 'load', 'wasmBinary must be an ArrayBuffer or a view of one', wasmBinary);
   }
   if (options.backend === 'webgpu')

@@ -1,5 +1,5 @@
 // Turns calls of normalisations and activation functions into plain, complete descriptions.
-import { finite, operand, optionsOf, outputOf, sameShape, vector } from './check.js';
+import { finite, isAbsent, operand, optionsOf, outputOf, sameShape, vector } from './check.js';
 import { refuse } from './errors.js';
 
 /** @import { Context, Operand, Output } from './check.js' */
@@ -43,9 +43,7 @@ export function describeNorm(context, name, x, given) {
   if (width === undefined) refuse('INVALID_SHAPE', context.fn, 'x must have at least one axis', source.shape);
   /** @param {string} option */
   const parameter = (option) =>
-    options[option] === undefined || options[option] === null
-      ? null
-      : vector(context, option, options[option], width, 'width');
+    isAbsent(options[option]) ? null : vector(context, option, options[option], width, 'width');
   const weight = parameter('weight');
   const bias = parameter('bias');
   return {
@@ -88,7 +86,7 @@ export function describeGelu(context, x, given) {
 /** @param {Context} context @param {number} kind @param {unknown} x @param {Record<string, any>} options @returns {ActivationCall} */
 function describeActivation(context, kind, x, options) {
   const source = operand(context, 'x', x);
-  const hasGate = options.gate !== undefined && options.gate !== null;
+  const hasGate = !isAbsent(options.gate);
   const gate = hasGate ? operand(context, 'gate', options.gate) : null;
   if (gate && !sameShape(gate.shape, source.shape)) {
     refuse('INVALID_SHAPE', context.fn, `gate must have the shape of x, [${source.shape.join(', ')}]`, gate.shape);

@@ -54,8 +54,11 @@ inline const Field kRope[] = {F(B),         F(H),   F(T),       F(D),           
                               F(out_token), F(cos), F(sin),     F(table_batch), {}};
 #undef F
 #define F(field) FIELD(Linear, field)
-inline const Field kLinear[] = {F(M),      F(N),      F(K),    F(x_row), F(out_row), F(x),
-                                F(weight), F(packed), F(bias), F(out),   F(scratch), {}};
+inline const Field kLinear[] = {F(M),      F(N),    F(K),        F(x_row), F(out_row), F(x), F(weight),
+                                F(packed), F(bias), F(residual), F(out),   F(scratch), {}};
+#undef F
+#define F(field) FIELD(Embedding, field)
+inline const Field kEmbedding[] = {F(T), F(width), F(type), F(table), F(tokens), F(positions), F(out), {}};
 #undef F
 #undef FIELD
 

@@ -8,6 +8,7 @@ import { describeGelu, describeNorm, describeSilu } from './check-norm.js';
 import { describeRope, describeTables, rotate } from './check-rope.js';
 import { describeVarlen } from './check-varlen.js';
 import { AttentionError, errorCodes, refuse } from './errors.js';
+import { register } from './instances.js';
 import { CacheSnapshot, KeyValueCache } from './key-value-cache.js';
 import { MultiHeadAttention } from './multi-head-attention.js';
 import { ropeFrequencies } from './rope-frequencies.js';
@@ -66,6 +67,7 @@ export class Attention {
     this.#backend = backend;
     /** What came up, and why not better. @type {Readonly<Info>} */
     this.info = Object.freeze(info);
+    register(this, backend);
   }
 
   /** @param {string} fn */
@@ -206,12 +208,13 @@ export class Attention {
   ropeFrequencies = ropeFrequencies;
 
   /**
-   * x · weightᵀ + bias, as PyTorch's linear.
+   * x · weightᵀ + bias, as PyTorch's linear; plus a residual where one is given.
    * @template {TensorData} [T=Float32Array]
    * @param {TensorLike<T> | Tensor<T>} x [..., K]
    * @param {TensorLike | Tensor | PackedLinear} weight [N, K], or what packLinear made of it
    * @param {Float32Array | TensorLike | Tensor | null} [bias] (N); not for a packed weight, which has its own
-   * @param {{ out?: Tensor | null } | null} [options]
+   * @param {{ residual?: TensorLike | Tensor | null, out?: Tensor | null } | null} [options] residual: [..., N]; may be
+   *   `out`, which then is added to
    * @returns {Result<T>} [..., N] in the type of x
    * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */

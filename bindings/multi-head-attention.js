@@ -2,14 +2,15 @@
 import { operand } from './check.js';
 import { describeForward } from './check-forward.js';
 import { linearCall } from './check-linear.js';
-import { kProjections, layerConfig, notLoaded, parametersOf, pending, projectionShapes } from './check-multi-head.js';
+import { layerConfig, notLoaded, pending } from './check-multi-head.js';
 import { ropeCall, rotate, styleOf } from './check-rope.js';
+import { kProjections, parametersOf, projectionShapes } from './check-state-dict.js';
 import { AttentionError } from './errors.js';
 import { hideWithoutDispose, Resident, Tensor } from './tensor.js';
 
 /** @import { Context, Operand } from './check.js' */
 /** @import { ForwardCall } from './check-forward.js' */
-/** @import { Projection, ProjectionParameters } from './check-multi-head.js' */
+/** @import { Projection, ProjectionParameters } from './check-state-dict.js' */
 /** @import { RopeTables } from './rope-tables.js' */
 /** @import { PackedLinear } from './tensor.js' */
 /** @import { Float32Result, ForwardOptions, MultiHeadAttentionOptions, Result, TensorData, TensorLike } from './types.js' */
@@ -165,7 +166,7 @@ export class MultiHeadAttention {
     const { shape } = out;
     const rows = { ...asOperand(context, between), shape: [...shape.slice(0, -1), layers.out.shape[1]] };
     const [N, K] = layers.out.shape;
-    const last = linearCall(context, rows, { N, K, weight: null, bias: null }, storageOf(context, layers.out), null);
+    const last = linearCall(context, rows, { N, K, weight: null, bias: null }, storageOf(context, layers.out), {});
     const output = this.#backend.linear({ ...last, out });
     return weights ? { output, weights } : { output };
   }
@@ -238,7 +239,7 @@ export class MultiHeadAttention {
     const tensor = this.#resident(context, [...into.shape], held);
     const [N, K] = layer.shape;
     const packed = storageOf(context, layer);
-    const call = linearCall(context, source, { N, K, weight: null, bias: null }, packed, null);
+    const call = linearCall(context, source, { N, K, weight: null, bias: null }, packed, {});
     this.#backend.linear({ ...call, out: asOutput(context, tensor) });
     return asOperand(context, tensor);
   }

@@ -81,8 +81,9 @@ export class RopeTables {
    */
   get(config, positions, streams, sequenceLength) {
     const { items, T, at, isRange } = positions;
-    if (isRange && !config.dependsOnLength) {
-      const kept = this.#keptFor(config).rows(T === 0 ? 0 : at(0, 0, 0), T);
+    if (isRange) {
+      const start = T === 0 ? 0 : at(0, 0, 0);
+      const kept = this.#keptFor(config, sequenceLength ?? start + T, sequenceLength !== null)?.rows(start, T);
       if (kept) return kept;
     }
     const pairs = config.rotaryDim / 2;
@@ -97,13 +98,20 @@ export class RopeTables {
     return tables;
   }
 
-  /** @param {RopeConfig} config */
-  #keptFor(config) {
-    let kept = this.#kept.get(config.key);
+  /**
+   * @param {RopeConfig} config @param {number} seen @param {boolean} isFixed by the caller, so it will come again
+   * @returns {Kept | null} null for frequencies that hold for one length only
+   */
+  #keptFor(config, seen, isFixed) {
+    const { type, L0, Lmax, dependsOnLength } = config;
+    const isLong = dependsOnLength && seen > /** @type {number} */ (L0 ?? Lmax);
+    if (isLong && type === 'dynamic' && !isFixed) return null;
+    const key = `${config.key} ${isLong ? (type === 'dynamic' ? seen : 'long') : ''}`;
+    let kept = this.#kept.get(key);
     if (kept) return kept;
-    kept = new Kept(frequenciesOf(config, 0));
+    kept = new Kept(frequenciesOf(config, seen));
     if (this.#kept.size === kMostTables) this.#kept.delete(/** @type {string} */ (this.#kept.keys().next().value));
-    this.#kept.set(config.key, kept);
+    this.#kept.set(key, kept);
     return kept;
   }
 }

@@ -9,7 +9,7 @@ import { appendTokens, cacheSizes, cacheStorage, readRows, writeRows } from './w
 /** @import { AppendCall, CacheConfig, CacheState, CacheStorage, Held } from './check-cache.js' */
 /** @import { ActivationCall, NormCall } from './check-norm.js' */
 /** @import { Operand } from './check.js' */
-/** @import { LinearCall, MergeCall, Parameters } from './check-linear.js' */
+/** @import { LinearCall, MergeCall } from './check-linear.js' */
 /** @import { RopeCall } from './check-rope.js' */
 /** @import { Storage } from './tensor.js' */
 /** @import { Dtype, Float32Result, Result, TensorData, TensorLike } from './types.js' */
@@ -143,7 +143,7 @@ export class WasmBackend {
   }
 
   /** @param {LinearCall} call @returns {Result} */
-  linear({ fn, M, N, K, x, weight, bias, packed, out }) {
+  linear({ fn, M, N, K, x, weight, bias, packed, residual, out }) {
     const storage = /** @type {PackedStorage | null} */ (packed);
     const frame = new Frame(this, fn, {
       M,
@@ -155,12 +155,14 @@ export class WasmBackend {
       weight: 0,
       packed: storage?.pointer ?? 0,
       bias: storage?.bias ?? 0,
+      residual: 0,
       out: 0,
       scratch: 0,
     });
     frame.float32('x', [x]);
     if (weight) frame.float32('weight', [weight]);
     if (bias) frame.float32('bias', [bias]);
+    if (residual) frame.float32('residual', [residual]);
     frame.float32Output('out', out);
     const { _linearScratch, _linear } = this.module;
     const isEmpty = M * N === 0;
@@ -169,7 +171,12 @@ export class WasmBackend {
     );
   }
 
-  /** @param {string} fn @param {Parameters} parameters @returns {PackedLinear} */
+  /**
+   * Several weights and their biases stand one below the other, N rows together.
+   * @param {string} fn
+   * @param {{ N: number, K: number, weight: Operand | Operand[], bias: Operand | Operand[] | null }} parameters
+   * @returns {PackedLinear}
+   */
   packLinear(fn, { N, K, weight, bias }) {
     const { module, memory } = this;
     const size = module._packedLinearSize(N, K) * 4;
@@ -177,8 +184,8 @@ export class WasmBackend {
     const fields = { weight: 0, bias: 0 };
     const frame = new Frame(this, fn, fields);
     try {
-      frame.float32('weight', [weight]);
-      if (bias) frame.float32('bias', [bias]);
+      frame.float32('weight', [weight].flat());
+      if (bias) frame.float32('bias', [bias].flat());
       frame.run(
         null,
         null,

@@ -42,15 +42,12 @@ export function cacheStorage(held, { B, Hkv, capacity, dtype }, { tokens, parts 
 }
 
 /** @param {WasmBackend} backend @param {AppendCall} call */
-export function appendTokens(backend, { fn, state, T, k, v, kStrides, vStrides, first, lengths }) {
-  const { memory, module } = backend;
-  const { B, Hkv, D, Dv, capacity, dtype, window, sinkTokens } = state.config;
-  const { keys, values, keyScales, valueScales, keyToken, valueToken } = state.storage;
+export function appendTokens(backend, call) {
+  const { fn, state, k, v, first, lengths } = call;
   const fields = { k: 0, v: 0, first: 0, length: 0 };
   // One block for keys and values, so that nothing can fail between them.
   const frame = new Frame(backend, fn, fields);
-  const isConverted = isQuantized(dtype);
-  if (isConverted) {
+  if (isQuantized(state.config.dtype)) {
     frame.float32('k', [k]);
     frame.float32('v', [v]);
   } else {
@@ -59,6 +56,22 @@ export function appendTokens(backend, { fn, state, T, k, v, kStrides, vStrides, 
   }
   frame.input('first', first);
   frame.input('length', lengths);
+  frame.run(
+    null,
+    null,
+    () => storeTokens(backend, call, fields),
+    () => {},
+  );
+}
+
+/**
+ * Tokens that stand in the memory of the module, in float32 where the cache is quantised.
+ * @param {WasmBackend} backend @param {AppendCall} call
+ * @param {{ k: number, v: number, first: number, length: number }} pointers
+ */
+export function storeTokens({ memory, module }, { state, T, k, v, kStrides, vStrides }, pointers) {
+  const { B, Hkv, D, Dv, capacity, dtype, window, sinkTokens } = state.config;
+  const { keys, values, keyScales, valueScales, keyToken, valueToken } = state.storage;
   /**
    * @param {{ from: number, type: number, strides: Strides, width: number }} source
    * @param {Storage} to @param {number} token @param {Storage | null} scales
@@ -82,20 +95,17 @@ export function appendTokens(backend, { fn, state, T, k, v, kStrides, vStrides, 
       scale: scales ? pointerOf(scales) : 0,
       scale_batch: Hkv * capacity,
       scale_head: capacity,
-      first: fields.first,
-      length: fields.length,
+      first: pointers.first,
+      length: pointers.length,
       ring_first: sinkTokens,
       ring_size: window ? capacity - sinkTokens : 0,
     });
     module._append(memory.struct);
   };
   /** @param {Dtype} type */
-  const typeOf = (type) => (isConverted ? 0 : typeNumber(type));
-  const run = () => {
-    store({ from: fields.k, type: typeOf(k.dtype), strides: kStrides, width: D }, keys, keyToken, keyScales);
-    store({ from: fields.v, type: typeOf(v.dtype), strides: vStrides, width: Dv }, values, valueToken, valueScales);
-  };
-  frame.run(null, null, run, () => {});
+  const typeOf = (type) => (isQuantized(dtype) ? 0 : typeNumber(type));
+  store({ from: pointers.k, type: typeOf(k.dtype), strides: kStrides, width: D }, keys, keyToken, keyScales);
+  store({ from: pointers.v, type: typeOf(v.dtype), strides: vStrides, width: Dv }, values, valueToken, valueScales);
 }
 
 /** The rows in use, one after the other. @param {Memory} memory @param {string} fn @param {CacheState} state */

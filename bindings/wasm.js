@@ -24,6 +24,7 @@ import { AttentionError, refuse } from './errors.js';
  * @property {(struct: number) => void} _rope
  * @property {(struct: number) => number} _linearScratch
  * @property {(struct: number) => void} _linear
+ * @property {(struct: number) => void} _embedding
  * @property {(N: number, K: number) => number} _packedLinearSize
  * @property {(weight: number, N: number, K: number, packed: number) => void} _packLinear
  * @property {(from: number, fromType: number, to: number, toType: number, count: number) => void} _convert

@@ -185,14 +185,15 @@ struct Rope {
 };
 void rope(const Rope& call);
 
-/// out = x weight^T + bias: x [M, K], weight [N, K] as PyTorch keeps it, out [M, N].
+/// out = x weight^T + bias + residual: x [M, K], weight [N, K] as PyTorch keeps it, out and residual [M, N].
 struct Linear {
   int32_t M, N, K;
   int32_t x_row, out_row;  // distance between rows
   const float* x;
-  const float* weight;  // [N, K], or null when `packed` is given
-  const float* packed;  // from pack_linear, or null
-  const float* bias;    // (N) or null
+  const float* weight;    // [N, K], or null when `packed` is given
+  const float* packed;    // from pack_linear, or null
+  const float* bias;      // (N) or null
+  const float* residual;  // rows out_row apart, or null; may be `out`
   float* out;
   void* scratch;  // linear_scratch(call) bytes
 };
@@ -202,6 +203,17 @@ void linear(const Linear& call);
 /// Weights laid out for `linear` once, to be used many times: `packed` holds packed_linear_size(N, K) floats.
 size_t packed_linear_size(int32_t N, int32_t K);
 void pack_linear(const float* weight, int32_t N, int32_t K, float* packed);
+
+/// Rows of a table by number: out[t] = table[tokens[t]] + positions[t].
+struct Embedding {
+  int32_t T, width;
+  Type type;
+  const void* table;       // [vocabulary, width]
+  const int32_t* tokens;   // (T)
+  const float* positions;  // [T, width] or null
+  float* out;              // [T, width]
+};
+void embedding(const Embedding& call);
 
 /// Normalisations of rows: x, out [rows, width], one after the other. `out` may be `x`.
 ///   kRms:     x / sqrt(mean x^2 + epsilon) * weight             (Zhang and Sennrich, 2019)

@@ -1,8 +1,10 @@
-// The linear projection, out = x weight^T + bias.
+// The linear projection, out = x weight^T + bias + residual.
 //
-// Tokens stand in lanes, eight to a group and four groups to a block; the rows of the weight are splatted as they lie,
-// four at a time, and serve all 32 tokens of the block from the first-level cache.
-// Shapes: x [M, K], weight [N, K], out [M, N]. Cost: 2 M N K flops; weights are read once for 32 tokens.
+// Many rows: tokens stand in lanes, eight to a group and four groups to a block; the rows of the weight are splatted as
+// they lie, four at a time, and serve all 32 tokens of the block from the first-level cache.
+// Few rows, as in decoding: columns stand in lanes, sixteen rows of the weight at a time.
+// Shapes: x [M, K], weight [N, K], out [M, N]. Cost: 2 M N K flops; weights are read once for 32 tokens, or once for
+// the few rows: 4 N K bytes, which is then the limit.
 #include <algorithm>
 
 #include "attention.h"
@@ -17,9 +19,10 @@ namespace {
 constexpr int32_t kGroups = 4;
 constexpr int32_t kBlockRows = kGroups * kLanes;
 constexpr int32_t kStrip = 64;  // columns of the result that are turned back into rows at once
+constexpr int32_t kFewRows = 2;
 
 struct Workspace {
-  float *tokens[kGroups], *strips[kGroups];
+  float *tokens[kGroups], *strips[kGroups], *residual;
 };
 
 size_t lay_out(const Linear& call, void* base, Workspace& space) {
@@ -28,6 +31,7 @@ size_t lay_out(const Linear& call, void* base, Workspace& space) {
     space.tokens[g] = scratch.floats(static_cast<size_t>(kLanes) * call.K);
     space.strips[g] = scratch.floats(kLanes * kStrip);
   }
+  space.residual = call.residual ? scratch.floats(kLanes * kStrip) : nullptr;
   return scratch.used();
 }
 
@@ -39,7 +43,20 @@ void add_bias(const float* bias, int32_t columns, float* strip) {
   }
 }
 
-void run_item(const void* context, int32_t item, int32_t worker) {
+/// Up to eight rows of the residual from `row` on, columns n..n + columns - 1, onto a strip.
+void add_residual(const Linear& call, int32_t row, int32_t rows, int32_t n, int32_t columns, float* lanes,
+                  float* strip) {
+  const float* from[kLanes];
+  for (int32_t lane = 0; lane < kLanes; ++lane) {
+    from[lane] = call.residual + static_cast<ptrdiff_t>(row + std::min(lane, rows - 1)) * call.out_row + n;
+  }
+  rows_to_lanes(from, columns, 1, lanes);
+  for (int32_t i = 0; i < columns * kLanes; i += 4) {
+    wasm_v128_store(strip + i, wasm_f32x4_add(wasm_v128_load(strip + i), wasm_v128_load(lanes + i)));
+  }
+}
+
+void run_block(const void* context, int32_t item, int32_t worker) {
   const Linear& call = *static_cast<const Linear*>(context);
   const float* weight = call.packed ? call.packed : call.weight;
   Workspace space;
@@ -63,9 +80,77 @@ void run_item(const void* context, int32_t item, int32_t worker) {
       }
     }
     for (int32_t g = 0; g < groups; ++g) {
+      const int32_t row = first + kLanes * g, valid = std::min(kLanes, rows - kLanes * g);
       if (call.bias) add_bias(call.bias + n, columns, space.strips[g]);
-      float* out = call.out + static_cast<ptrdiff_t>(first + kLanes * g) * call.out_row + n;
-      lanes_to_rows(space.strips[g], one, one, std::min(kLanes, rows - kLanes * g), columns, out, call.out_row);
+      if (call.residual) add_residual(call, row, valid, n, columns, space.residual, space.strips[g]);
+      float* out = call.out + static_cast<ptrdiff_t>(row) * call.out_row + n;
+      lanes_to_rows(space.strips[g], one, one, valid, columns, out, call.out_row);
+    }
+  }
+}
+
+/// Sums of x with 16 rows of the weight, in lanes. They are turned in registers, so that each sum takes its products in
+/// the same order as in run_block: a row of the result has the same bits whatever rows come with it.
+ATTENTION_NOINLINE void sixteen_columns(const float* x, const float* weight, ptrdiff_t K, v128_t sums[4]) {
+  const v128_t zero = wasm_f32x4_const_splat(0);
+  v128_t s0 = zero, s1 = zero, s2 = zero, s3 = zero;
+  const auto turned = [x, weight, K](v128_t sum, int32_t column, ptrdiff_t c) {
+    const float* w = weight + column * K + c;
+    v128_t w0 = wasm_v128_load(w), w1 = wasm_v128_load(w + K);
+    v128_t w2 = wasm_v128_load(w + 2 * K), w3 = wasm_v128_load(w + 3 * K);
+    transpose_4x4(w0, w1, w2, w3);
+    sum = madd(load_splat(x + c), w0, sum);
+    sum = madd(load_splat(x + c + 1), w1, sum);
+    sum = madd(load_splat(x + c + 2), w2, sum);
+    return madd(load_splat(x + c + 3), w3, sum);
+  };
+  ptrdiff_t c = 0;
+  for (; c + 4 <= K; c += 4) {
+    s0 = turned(s0, 0, c);
+    s1 = turned(s1, 4, c);
+    s2 = turned(s2, 8, c);
+    s3 = turned(s3, 12, c);
+  }
+  sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3;
+  for (; c < K; ++c) {
+    for (int32_t u = 0; u < 4; ++u) {
+      const float* w = weight + 4 * u * K + c;
+      sums[u] = madd(load_splat(x + c), wasm_f32x4_make(w[0], w[K], w[2 * K], w[3 * K]), sums[u]);
+    }
+  }
+}
+
+/// The same for one row of the weight: what is left over at the end.
+float one_column(const float* x, const float* weight, int32_t K) {
+  v128_t sum = wasm_f32x4_const_splat(0);
+  for (int32_t c = 0; c < K; ++c) sum = madd(load_splat(x + c), load_splat(weight + c), sum);
+  return wasm_f32x4_extract_lane(sum, 0);
+}
+
+/// A strip of columns of all the few rows.
+void run_strip(const void* context, int32_t item, int32_t) {
+  const Linear& call = *static_cast<const Linear*>(context);
+  const float* weight = call.packed ? call.packed : call.weight;
+  const int32_t end = std::min(call.N, (item + 1) * kStrip);
+  for (int32_t n = item * kStrip; n < end; n += 16) {
+    for (int32_t m = 0; m < call.M; ++m) {
+      const float* x = call.x + static_cast<ptrdiff_t>(m) * call.x_row;
+      const float* w = weight + static_cast<ptrdiff_t>(n) * call.K;
+      v128_t sums[4];
+      if (n + 16 <= end) {
+        sixteen_columns(x, w, call.K, sums);
+      } else {
+        float rest[16] = {};
+        for (int32_t u = 0; n + u < end; ++u) rest[u] = one_column(x, w + static_cast<ptrdiff_t>(u) * call.K, call.K);
+        for (int32_t u = 0; u < 4; ++u) sums[u] = wasm_v128_load(rest + 4 * u);
+      }
+      const ptrdiff_t at = static_cast<ptrdiff_t>(m) * call.out_row + n;
+      for (int32_t u = 0; u < 16 && n + u < end; u += 4) {
+        v128_t y = sums[u / 4];
+        if (call.bias) y = wasm_f32x4_add(y, load_lanes(call.bias + n + u, end - n - u));
+        if (call.residual) y = wasm_f32x4_add(y, load_lanes(call.residual + at + u, end - n - u));
+        store_lanes(call.out + at + u, y, end - n - u);
+      }
     }
   }
 }
@@ -73,12 +158,18 @@ void run_item(const void* context, int32_t item, int32_t worker) {
 }  // namespace
 
 size_t linear_scratch(const Linear& call) {
+  if (call.M <= kFewRows) return 0;
   Workspace space;
   return lay_out(call, nullptr, space) * threads();
 }
 
 void linear(const Linear& call) {
-  parallel_for((call.M + kBlockRows - 1) / kBlockRows, static_cast<double>(call.M) * call.N * call.K, &call, run_item);
+  const double work = static_cast<double>(call.M) * call.N * call.K;
+  if (call.M <= kFewRows) {
+    parallel_for((call.N + kStrip - 1) / kStrip, work, &call, run_strip);
+  } else {
+    parallel_for((call.M + kBlockRows - 1) / kBlockRows, work, &call, run_block);
+  }
 }
 
 size_t packed_linear_size(int32_t N, int32_t K) { return static_cast<size_t>(N) * K; }

@@ -57,16 +57,18 @@ void softmax_row(const float* x, int32_t width, float* out) {
   }
 }
 
-void scale_row(const Norm& call, const float* x, float mean, float* out) {
-  const v128_t shift = wasm_f32x4_splat(mean);
-  const float square = sum_row(x, call.width, [shift](v128_t lanes) {
-    const v128_t centred = wasm_f32x4_sub(lanes, shift);
+/// `rest` is what rounding left out of the mean: it counts where the mean is large beside the differences from it.
+void scale_row(const Norm& call, const float* x, float mean, float rest, float* out) {
+  const v128_t shift = wasm_f32x4_splat(mean), second = wasm_f32x4_splat(rest);
+  const auto centre = [shift, second](v128_t lanes) { return wasm_f32x4_sub(wasm_f32x4_sub(lanes, shift), second); };
+  const float square = sum_row(x, call.width, [centre](v128_t lanes) {
+    const v128_t centred = centre(lanes);
     return wasm_f32x4_mul(centred, centred);
   });
   const v128_t factor = wasm_f32x4_splat(1 / std::sqrt(square / static_cast<float>(call.width) + call.epsilon));
   for (int32_t c = 0; c < call.width; c += 4) {
     const int32_t count = call.width - c;
-    v128_t y = wasm_f32x4_mul(wasm_f32x4_sub(load_lanes(x + c, count), shift), factor);
+    v128_t y = wasm_f32x4_mul(centre(load_lanes(x + c, count)), factor);
     if (call.weight) y = wasm_f32x4_mul(y, load_lanes(call.weight + c, count));
     if (call.bias) y = wasm_f32x4_add(y, load_lanes(call.bias + c, count));
     store_lanes(out + c, y, count);
@@ -80,10 +82,13 @@ void run_row(const void* context, int32_t row, int32_t) {
   if (call.kind == NormKind::kSoftmax) {
     softmax_row(x, call.width, out);
   } else if (call.kind == NormKind::kRms) {
-    scale_row(call, x, 0, out);
+    scale_row(call, x, 0, 0, out);
   } else {
-    const float sum = sum_row(x, call.width, [](v128_t lanes) { return lanes; });
-    scale_row(call, x, sum / static_cast<float>(call.width), out);
+    const auto width = static_cast<float>(call.width);
+    const float mean = sum_row(x, call.width, [](v128_t lanes) { return lanes; }) / width;
+    const v128_t shift = wasm_f32x4_splat(mean);
+    const float rest = sum_row(x, call.width, [shift](v128_t lanes) { return wasm_f32x4_sub(lanes, shift); }) / width;
+    scale_row(call, x, mean, rest, out);
   }
 }
 

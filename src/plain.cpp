@@ -66,6 +66,14 @@ struct Visible {
   bool operator()(int32_t j) const { return (j < prefix || j >= first) && !hidden(call, cell(j)); }
 };
 
+/// In eight sums, whose rounding stays below that of a long one.
+template <typename F>
+float sum_of(int32_t count, F f) {
+  float sums[8] = {};
+  for (int32_t c = 0; c < count; ++c) sums[c % 8] += f(c);
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
 /// The state of a row after all its keys: the greatest logit and the sum of e^(x - max), the sink in both.
 struct RowState {
   float max, sum;
@@ -81,7 +89,9 @@ RowState row_logits(const Attention& call, const Row& row, const Visible& visibl
     if (x[j] > state.max) state.max = x[j];
   }
   if (state.sum > 0) state.sum = std::exp(sink - state.max);
-  for (int32_t j = visible.span.first; j < visible.span.end; ++j) state.sum += std::exp(x[j] - state.max);
+  const float* seen = x + visible.span.first;
+  const float max = state.max;
+  state.sum += sum_of(visible.span.end - visible.span.first, [=](int32_t j) { return std::exp(seen[j] - max); });
   return state;
 }
 
@@ -233,7 +243,9 @@ void linear(const Linear& call) {
       const float* row = weight + static_cast<ptrdiff_t>(n) * call.K;
       float sum = 0;
       for (int32_t c = 0; c < call.K; ++c) sum += x[c] * row[c];
-      out[n] = call.bias ? sum + call.bias[n] : sum;
+      if (call.bias) sum += call.bias[n];
+      if (call.residual) sum += call.residual[static_cast<ptrdiff_t>(m) * call.out_row + n];
+      out[n] = sum;
     }
   }
 }
@@ -252,22 +264,24 @@ void convert(const void* from, Type from_type, void* to, Type to_type, size_t co
 
 namespace {
 
+void softmax_row(const float* x, int32_t width, float* out) {
+  float max = *std::max_element(x, x + width);
+  if (max == -kInfinity) max = 0;  // a row of -inf is empty
+  const float total = sum_of(width, [=](int32_t c) { return std::exp(x[c] - max); });
+  for (int32_t c = 0; c < width; ++c) out[c] = total == 0 ? 0 : std::exp(x[c] - max) / total;
+}
+
 void norm_row(const Norm& call, const float* x, float* out) {
-  float mean = 0, square = 0, total = 0, max = -kInfinity;
-  for (int32_t c = 0; c < call.width; ++c) mean += x[c], max = std::max(max, x[c]);
-  mean = call.kind == NormKind::kLayer ? mean / static_cast<float>(call.width) : 0;
-  for (int32_t c = 0; c < call.width; ++c) square += (x[c] - mean) * (x[c] - mean);
-  const float factor = 1 / std::sqrt(square / static_cast<float>(call.width) + call.epsilon);
-  if (call.kind == NormKind::kSoftmax) {
-    if (max == -kInfinity) max = 0;  // a row of -inf is empty
-    for (int32_t c = 0; c < call.width; ++c) total += std::exp(x[c] - max);
-  }
+  const auto width = static_cast<float>(call.width);
+  const bool centred = call.kind == NormKind::kLayer;
+  const float mean = centred ? sum_of(call.width, [=](int32_t c) { return x[c]; }) / width : 0;
+  // What rounding left out of the mean: it counts where the mean is large beside the differences from it.
+  const float rest = centred ? sum_of(call.width, [=](int32_t c) { return x[c] - mean; }) / width : 0;
+  const auto from_mean = [=](int32_t c) { return x[c] - mean - rest; };
+  const float square = sum_of(call.width, [=](int32_t c) { return from_mean(c) * from_mean(c); });
+  const float factor = 1 / std::sqrt(square / width + call.epsilon);
   for (int32_t c = 0; c < call.width; ++c) {
-    if (call.kind == NormKind::kSoftmax) {
-      out[c] = total == 0 ? 0 : std::exp(x[c] - max) / total;
-    } else {
-      out[c] = (x[c] - mean) * factor * (call.weight ? call.weight[c] : 1) + (call.bias ? call.bias[c] : 0);
-    }
+    out[c] = from_mean(c) * factor * (call.weight ? call.weight[c] : 1) + (call.bias ? call.bias[c] : 0);
   }
 }
 
@@ -282,7 +296,11 @@ float activate(ActivationKind kind, float x) {
 void norm(const Norm& call) {
   for (int32_t row = 0; row < call.rows; ++row) {
     const ptrdiff_t first = static_cast<ptrdiff_t>(row) * call.width;
-    norm_row(call, call.x + first, call.out + first);
+    if (call.kind == NormKind::kSoftmax) {
+      softmax_row(call.x + first, call.width, call.out + first);
+    } else {
+      norm_row(call, call.x + first, call.out + first);
+    }
   }
 }
 

@@ -5,8 +5,10 @@ import { unreachedLines } from './support/coverage.js';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { AttentionError, errorCodes, load } from '../bindings/index.js';
+import { kCaches, kCacheUses } from './refused/caches.js';
 import { kCalls } from './refused/calls.js';
 import { kForwards, kLayers, kStates, layer, x } from './refused/layers.js';
+import { kNormResidents, kNorms } from './refused/norms.js';
 import { kOptions } from './refused/options.js';
 import { kResidents } from './refused/residents.js';
 import { kRopes, kScalings } from './refused/rope.js';
@@ -62,7 +64,8 @@ for (const build of builds()) {
       );
     }
     describe('calls', () => {
-      for (const [name, call, code, message] of [...kCalls, ...kRopes]) run(name, () => call(attention), code, message);
+      for (const [name, call, code, message] of [...kCalls, ...kRopes, ...kNorms])
+        run(name, () => call(attention), code, message);
     });
     describe('layers', () => {
       for (const [name, options, code, message] of kLayers)
@@ -97,8 +100,12 @@ for (const build of builds()) {
         /parameters must be there/,
       );
     });
+    describe('caches', () => {
+      for (const [name, options, code, message] of kCaches)
+        run(name, () => attention.keyValueCache(options), code, message);
+    });
     describe('residents', () => {
-      for (const [name, call, code, message] of kResidents)
+      for (const [name, call, code, message] of [...kResidents, ...kNormResidents, ...kCacheUses])
         test(name, () => {
           /** @type {{ dispose(): void }[]} */
           const made = [];
@@ -189,8 +196,16 @@ test('the codes are those of the contract', () => {
 });
 
 test('every rule of the checks is broken by a test here', async () => {
-  const subjects = ['attention', 'visibility', 'varlen', 'rope', 'linear', 'multi-head', 'forward'];
-  const files = ['check', ...subjects.map((subject) => `check-${subject}`), 'rope-config', 'index', 'tensor'];
+  const layers = ['linear', 'multi-head', 'state-dict', 'forward', 'cache', 'norm'];
+  const subjects = ['load', 'attention', 'visibility', 'varlen', 'rope', ...layers];
+  const files = [
+    'check',
+    ...subjects.map((subject) => `check-${subject}`),
+    'rope-config',
+    'index',
+    'tensor',
+    'key-value-cache',
+  ];
   assert.deepEqual(
     await unreachedLines(
       files.map((name) => `/bindings/${name}.js`),

@@ -119,6 +119,51 @@ for (const build of builds()) {
       assertClose(slice(slice(padded, 0, 0, 1), 2, 3, 6), alone);
     });
 
+    test('C-046: and go on decoding from a cache, each at its own position', () => {
+      const steps = 4;
+      const g = random(460);
+      const of = (heads, length) => g.tensor([1, heads, length, 8]);
+      const [short, long] = [3, 6].map((T) => ({ T, q: of(4, T + steps), k: of(2, T + steps), v: of(2, T + steps) }));
+      const style = 'half';
+      const turn = (x, offset) => attention.rope(x, { style, offset });
+      const make = (batch) => attention.keyValueCache({ batch, numKvHeads: 2, headDim: 8, capacity: 10 });
+      /** Both prompts at once: tokens `from` to `to` of the padded batch, at the positions that the items have there. */
+      const both = (name, from, to) => {
+        const [, H, , D] = long[name].shape;
+        const batch = { data: new Float32Array(2 * H * (to - from) * D), shape: [2, H, to - from, D] };
+        for (let h = 0; h < H; ++h) {
+          for (let t = from; t < to; ++t) {
+            const at = (b) => ((b * H + h) * (to - from) + t - from) * D;
+            const row = (x, length, p) => x.data.subarray((h * length + p) * D, (h * length + p + 1) * D);
+            if (t >= 3) batch.data.set(row(short[name], 3 + steps, t - 3), at(0));
+            else batch.data.fill(9, at(0), at(0) + D);
+            batch.data.set(row(long[name], 6 + steps, t), at(1));
+          }
+        }
+        return batch;
+      };
+      const cache = make(2);
+      const alone = make(1);
+      for (const [from, to] of [[0, 6], ...Array.from({ length: steps }, (_, n) => [6 + n, 7 + n])]) {
+        const data = Int32Array.from({ length: 2 * (to - from) }, (_, n) =>
+          n < to - from ? Math.max(from + n - 3, 0) : from + n - (to - from),
+        );
+        const positions = { data, shape: [2, to - from] };
+        const [q, k] = ['q', 'k'].map((name) => attention.rope(both(name, from, to), { style, positions }));
+        cache.append(k, both('v', from, to));
+        const attnMask = { data: new Uint8Array(2 * to).fill(1).fill(0, 0, 3), shape: [2, 1, 1, to] };
+        const { output } = cache.attend(q, { attnMask });
+        const start = Math.max(from - 3, 0);
+        const part = (x) => slice(x, 2, start, to - 3);
+        alone.append(turn(part(short.k), start), part(short.v));
+        const want = alone.attend(turn(part(short.q), start)).output;
+        assertClose(slice(slice(output, 0, 0, 1), 2, to - from - (to - 3 - start), to - from), want, {
+          what: `to ${to}`,
+        });
+      }
+      for (const each of [cache, alone]) each.dispose();
+    });
+
     test('C-047, C-048: partial rotation uses its own width for frequencies and pairs', () => {
       const x = random(47).tensor([2, 3, 5, 8]);
       for (const style of styles) {

@@ -27,13 +27,27 @@ const layers = {
     config: { dModel: 12, numHeads: 3, isCausal: true },
     options: { attnMask: random(5).booleans([2, 1, 11, 11], 0.7) },
   },
+  'norms of queries and keys': {
+    config: { ...{ dModel: 24, numHeads: 3, numKvHeads: 1, isCausal: true, qkNorm: true }, rope: { style: 'half' } },
+  },
+  'norms with an epsilon of their own': { config: { dModel: 12, numHeads: 3, qkNorm: { epsilon: 0.5 } } },
+  'scale, ALiBi and sinks': {
+    config: {
+      dModel: 12,
+      numHeads: 3,
+      isCausal: true,
+      scale: 0.7,
+      alibiSlopes: true,
+      sinks: Float32Array.of(1, -2, 0),
+    },
+  },
   positions: {
     config: { dModel: 16, numHeads: 2, rope: { style: 'interleaved' } },
     options: { positions: { data: Int32Array.from({ length: 22 }, (_, n) => (n * 7) % 40), shape: [2, 11] } },
   },
 };
 
-function stateOf({ dModel, numHeads, numKvHeads = numHeads, headDim = dModel / numHeads, bias }) {
+function stateOf({ dModel, numHeads, numKvHeads = numHeads, headDim = dModel / numHeads, bias, qkNorm }) {
   const g = random(seedOf(`${dModel} ${numHeads} ${numKvHeads}`));
   const [inner, kv] = [numHeads * headDim, numKvHeads * headDim];
   const shapes = { q_proj: [inner, dModel], k_proj: [kv, dModel], v_proj: [kv, dModel], out_proj: [dModel, inner] };
@@ -42,6 +56,7 @@ function stateOf({ dModel, numHeads, numKvHeads = numHeads, headDim = dModel / n
     state[`${name}.weight`] = g.tensor(shape, 0.3);
     if (bias) state[`${name}.bias`] = g.tensor(shape.slice(0, 1), 0.3);
   }
+  for (const name of qkNorm ? ['q_norm', 'k_norm'] : []) state[`${name}.weight`] = g.tensor([headDim]);
   return state;
 }
 
@@ -76,16 +91,45 @@ for (const build of builds()) {
       });
     }
 
-    test('leading axes are rows; a row does not depend on the others', () => {
+    test('leading axes are rows; a row has the same bits whatever rows come with it', () => {
       const g = random(12);
-      const [x, weight] = [g.tensor([2, 19, 20]), g.tensor([33, 20])];
+      const [x, weight] = [g.tensor([2, 19, 21]), g.tensor([35, 21])];
       const whole = attention.linear(x, weight);
-      assert.deepEqual([...whole.shape], [2, 19, 33]);
-      for (const row of [0, 7, 18]) {
-        const alone = attention.linear(slice(x, 1, row, row + 1), weight);
-        assertClose(alone, slice(whole, 1, row, row + 1), { absolute: 1e-6 });
+      assert.deepEqual([...whole.shape], [2, 19, 35]);
+      for (const [from, to] of [
+        [0, 1],
+        [7, 9],
+        [15, 18],
+        [3, 13],
+      ]) {
+        const part = attention.linear(slice(x, 1, from, to), weight);
+        assertSameBits(part, slice(whole, 1, from, to), `rows ${from} to ${to}`);
+        const item = slice(slice(x, 0, 1, 2), 1, from, to);
+        assertSameBits(attention.linear(item, weight), slice(slice(whole, 0, 1, 2), 1, from, to));
       }
     });
+
+    for (const M of [1, 2, 3, 37]) {
+      test(`a residual, also in place: ${M} rows`, () => {
+        const g = random(M);
+        const [N, K] = [70, 19];
+        const [x, weight, bias, residual] = [g.tensor([M, K]), g.tensor([N, K]), g.tensor([N]), g.tensor([M, N])];
+        const inputs = remember(x, weight, bias, residual);
+        const want = linearOracle(x, weight, bias).data.map((value, i) => value + residual.data[i]);
+        const got = attention.linear(x, weight, bias, { residual });
+        assertClose(got.data, want, tolerance(K));
+        assertUnchanged(inputs);
+        const packed = attention.packLinear(weight, bias);
+        const out = attention.tensor(residual.data, residual.shape);
+        assert.equal(attention.linear(x, packed, null, { residual: out, out }), out);
+        assertSameBits(out, got);
+        const half = cast(x, 'float16');
+        const wantHalf = linearOracle(half, weight, bias).data.map((value, i) => value + residual.data[i]);
+        const gotHalf = attention.linear(half, packed, null, { residual });
+        assertClose(gotHalf, { data: wantHalf, shape: [M, N] }, { absolute: 1e-4, relative: 2 ** -11 });
+        for (const resident of [packed, out]) resident.dispose();
+      });
+    }
   });
 
   describe(`multiHeadAttention, ${build}`, () => {

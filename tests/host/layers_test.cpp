@@ -1,5 +1,5 @@
-// The building blocks beside attention, on random shapes and options: merge, rope, linear, norms and activations
-// against their formulas in float64, and by the rule of accuracy.h.
+// The building blocks beside attention, on random shapes and options: merge, rope, linear, embedding, norms and
+// activations against their formulas in float64, and by the rule of accuracy.h.
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
@@ -152,10 +152,11 @@ bool check_linear(Source& source) {
   call.x_row = call.K + source.pick(0, 2), call.out_row = call.N + source.pick(0, 2);
   const auto extent = [&](int32_t row, int32_t width) { return call.M == 0 ? 0 : size_t(call.M - 1) * row + width; };
   const Block x = numbers(source, extent(call.x_row, call.K)), weight = numbers(source, size_t(call.N) * call.K);
-  const Block bias = numbers(source, call.N);
   const size_t outs = extent(call.out_row, call.N);
+  const Block bias = numbers(source, call.N), residual = numbers(source, outs);
   const Block plain(outs * 4, kUntouched), fast(outs * 4, kUntouched), from_packed(outs * 4, kUntouched);
   call.x = x.as<float>(), call.weight = weight.as<float>(), call.bias = source.coin() ? bias.as<float>() : nullptr;
+  call.residual = source.coin() ? residual.as<float>() : nullptr;
   call.out = plain.as<float>();
   attention::plain::linear(call);
   const Block scratch(attention::linear_scratch(call)), packed(attention::packed_linear_size(call.N, call.K) * 4);
@@ -169,19 +170,50 @@ bool check_linear(Source& source) {
     std::puts("linear: a packed weight gives other bits");
     return false;
   }
+  const Block in_place(outs * 4);
+  std::memcpy(in_place.data(), residual.data(), in_place.bytes());
+  if (call.residual) call.residual = call.out = in_place.as<float>(), attention::linear(call);
   Accuracy accuracy;
   for (int32_t m = 0; m < call.M; ++m) {
     for (int32_t n = 0; n < call.N; ++n) {
-      double sum = call.bias ? call.bias[n] : 0, size = std::fabs(sum);
+      const size_t at = size_t(m) * call.out_row + n;
+      const double added = call.residual ? residual.as<float>()[at] : 0, biased = call.bias ? call.bias[n] : 0;
+      double sum = added + biased, size = std::fabs(added) + std::fabs(biased);
       for (int32_t c = 0; c < call.K; ++c) {
         const double product = double(call.x[size_t(m) * call.x_row + c]) * weight.as<float>()[size_t(n) * call.K + c];
         sum += product, size += std::fabs(product);
       }
-      const size_t at = size_t(m) * call.out_row + n;
-      accuracy.add(fast.as<float>()[at], plain.as<float>()[at], sum, (call.K + 2) * 0x1p-24 * size);
+      accuracy.add(fast.as<float>()[at], plain.as<float>()[at], sum, (call.K + 3) * 0x1p-24 * size);
+      if (call.residual && in_place.as<float>()[at] != fast.as<float>()[at]) {
+        std::puts("linear: a residual in place gives other bits");
+        return false;
+      }
     }
   }
   return accuracy.good("linear");
+}
+
+bool check_embedding(Source& source) {
+  attention::Embedding call{};
+  call.T = source.pick(0, 9), call.width = size(source), call.type = Type(source.pick(0, 2));
+  const int32_t vocabulary = source.pick(1, 7);
+  const size_t count = size_t(call.T) * call.width, entries = size_t(vocabulary) * call.width;
+  const Block table(entries * attention::token_bytes(call.type, 1)), tokens(size_t(call.T) * 4), out(count * 4);
+  const Block positions = numbers(source, count);
+  for (size_t i = 0; i < entries; ++i) attention::store_value(table.data(), call.type, ptrdiff_t(i), source.value());
+  for (int32_t t = 0; t < call.T; ++t) tokens.as<int32_t>()[t] = source.pick(0, vocabulary - 1);
+  call.table = table.data(), call.tokens = tokens.as<int32_t>(), call.out = out.as<float>();
+  call.positions = source.coin() ? positions.as<float>() : nullptr;
+  attention::embedding(call);
+  for (size_t i = 0; i < count; ++i) {
+    const ptrdiff_t entry = ptrdiff_t(call.tokens[i / call.width]) * call.width + ptrdiff_t(i % call.width);
+    float expected = attention::load_value(table.data(), call.type, entry);
+    if (call.positions) expected += call.positions[i];
+    if (call.out[i] == expected) continue;
+    std::printf("embedding: %g in place of %g\n", call.out[i], expected);
+    return false;
+  }
+  return true;
 }
 
 std::vector<double> norm_row(const attention::Norm& call, const float* x) {
@@ -272,7 +304,7 @@ int main(int, char** arguments) {
   const int rounds = std::atoi(arguments[1]);
   std::mt19937 generator(20240301);
   for (int n = 0; n < rounds; ++n) {
-    for (const auto check : {check_merge, check_rope, check_linear, check_norm, check_activation}) {
+    for (const auto check : {check_merge, check_rope, check_linear, check_embedding, check_norm, check_activation}) {
       std::vector<uint8_t> bytes(64);
       for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(generator());
       Source source(bytes.data(), bytes.size());
@@ -281,6 +313,6 @@ int main(int, char** arguments) {
       return 1;
     }
   }
-  std::printf("%d rounds of merge, rope, linear, norm and activation agree\n", rounds);
+  std::printf("%d rounds of merge, rope, linear, embedding, norm and activation agree\n", rounds);
   return 0;
 }

@@ -205,10 +205,16 @@ export const kCalls = [
     /bias must be a Float32Array/,
   ],
   [
+    'linear with a residual of another shape',
+    (a) => a.linear(f32(2, 6), weight, null, { residual: f32(6, 2) }),
+    'INVALID_SHAPE',
+    /^linear: residual must have the shape of the result, \[2, \d+\], got \[6, 2\]/,
+  ],
+  [
     'linear with an unknown option',
     (a) => a.linear(f32(2, 6), weight, null, { relu: true }),
     'INVALID_OPTION',
-    /options must be among out, got 'relu'/,
+    /options must be among residual, out, got 'relu'/,
   ],
   [
     'packing rank 3',

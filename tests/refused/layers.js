@@ -41,6 +41,14 @@ export const kLayers = [
     'INVALID_OPTION',
     /got 'theta'/,
   ],
+  [
+    'norms with an unknown option',
+    { ...layer, qkNorm: { eps: 1 } },
+    'INVALID_OPTION',
+    /^multiHeadAttention: qkNorm: options must be among epsilon, got 'eps'/,
+  ],
+  ['norms as a number', { ...layer, qkNorm: 1 }, 'INVALID_OPTION', /qkNorm: options must be an object, got 1/],
+  ['norms with a negative epsilon', { ...layer, qkNorm: { epsilon: -1 } }, 'INVALID_OPTION', /epsilon must be 0 or/],
   ['a negative softcap', { ...layer, softcap: -1 }, 'INVALID_OPTION', /softcap must be 0/],
   ['a wrong window', { ...layer, windowSize: [-2, 0] }, 'INVALID_OPTION', /windowSize\[0\] must be an integer/],
   ['an unknown causal', { ...layer, isCausal: 'up' }, 'INVALID_OPTION', /isCausal must be true/],
@@ -134,6 +142,7 @@ export const kForwards = [
     'INVALID_SHAPE',
     /context\.value must have the tokens of context\.key/,
   ],
+  ['a cache that is none', {}, x, { cache: {} }, 'INVALID_OPTION', /cache must be a KeyValueCache, got an object/],
   [
     'a context with rope',
     { headDim: 4, rope: { style: 'half' } },

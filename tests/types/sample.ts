@@ -1,14 +1,21 @@
 // Every export of the package as a strict TypeScript user writes it. Checked, not run; what must not compile says so.
 import {
+  type AppendOptions,
+  type AttendOptions,
   type Attention,
   AttentionError,
   type AttentionOptions,
   type AttentionResult,
+  type CacheDtype,
+  CacheSnapshot,
   type Dtype,
   type ErrorCode,
   errorCodes,
   type ForwardOptions,
   type Info,
+  KeyValueCache,
+  type KeyValueCacheOptions,
+  type LayerNormOptions,
   type LoadOptions,
   load,
   type Mask,
@@ -25,6 +32,7 @@ import {
   type TensorLike,
   type VarlenOptions,
 } from 'attention-wasm';
+import { readSafetensors } from 'attention-wasm/safetensors';
 
 const options: LoadOptions = { backend: 'wasm', simd: 'auto', threads: 'auto', wasmUrl: new URL('file:///a.wasm') };
 const attention: Attention = await load(options);
@@ -124,6 +132,35 @@ attention.multiHeadAttention({ dModel: 8 });
 // @ts-expect-error: the mask is called attnMask
 mha.forward(x, { mask });
 
+// The cache.
+const kind: CacheDtype = 'q8_0';
+const cacheOptions: KeyValueCacheOptions = { numKvHeads: 1, headDim: 32, capacity: 64, dtype: kind, window: 16 };
+const cache: KeyValueCache = attention.keyValueCache(cacheOptions);
+const append: AppendOptions = { lengths: [1], layout: 'bhtd' };
+cache.append(x, resident, append);
+const attend: AttendOptions = { isCausal: false, queryLengths: Int32Array.of(1), needWeights: true };
+const attended: AttentionResult<Float32Array> = cache.attend(x, attend);
+const counts: [number, Int32Array, number, Int32Array] = [cache.length, cache.lengths, cache.position, cache.positions];
+const snapshot: CacheSnapshot = cache.snapshot();
+cache.restore(snapshot);
+cache.truncate([1]);
+mha.forward(x, { cache });
+cache.dispose();
+// @ts-expect-error: the cache knows its lengths
+cache.attend(x, { keyLengths: [1] });
+// @ts-expect-error: a type that does not exist
+attention.keyValueCache({ ...cacheOptions, dtype: 'q5_0' });
+
+// Norms, activations, files.
+const norm: LayerNormOptions = { weight: new Float32Array(3), bias: resident, epsilon: 1e-5 };
+const normed: Float32Array = attention.layerNorm(x, norm).data;
+const activated: Uint16Array = attention.silu(attention.gelu(bits, { approximate: 'tanh' }), { gate: x }).data;
+const others = [attention.rmsNorm(x, { epsilon: 0 }), attention.softmax(x, { out: resident })];
+const dict: Record<string, TensorLike> = readSafetensors(new ArrayBuffer(8), { skipUnsupported: true });
+mha.loadStateDict(dict);
+// @ts-expect-error: it has no bias
+attention.rmsNorm(x, { bias: resident });
+
 // Errors.
 try {
   attention.linear(x, packed);
@@ -151,3 +188,12 @@ attention.dispose();
 
 console.log(reasons, allocated, total, elements, copy, shape, dtype, output, lse, again, halves, wrong, perSequence);
 console.log(merged, turned, attentionFactor, omega, same, cos, projected, state, hidden);
+console.log(
+  attended,
+  counts,
+  cache instanceof KeyValueCache,
+  snapshot instanceof CacheSnapshot,
+  normed,
+  activated,
+  others,
+);

@@ -1,0 +1,23 @@
+// Which backend an instance works on, for the entries of the package beside index.js.
+import { AttentionError, refuse } from './errors.js';
+
+/** @import { Context } from './check.js' */
+/** @import { WasmBackend } from './wasm-backend.js' */
+
+/** @type {WeakMap<object, WasmBackend>} */
+const backends = new WeakMap();
+
+/** @param {object} instance @param {WasmBackend} backend */
+export function register(instance, backend) {
+  backends.set(instance, backend);
+}
+
+/** @param {string} fn @param {unknown} instance what load() returned @returns {Context & { backend: WasmBackend }} */
+export function contextOf(fn, instance) {
+  const backend = typeof instance === 'object' && instance !== null ? backends.get(instance) : undefined;
+  if (!backend) return refuse('INVALID_OPTION', fn, 'attention must be an instance that load() returned', instance);
+  if (backend.disposed) {
+    throw new AttentionError('DISPOSED', `${fn}: attention must not be used after dispose(), got a disposed one`);
+  }
+  return { fn, backend };
+}

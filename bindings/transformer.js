@@ -1,0 +1,284 @@
+// A decoder: a language model of LLaMA's or GPT-2's kind, from its config.json and its weights.
+import { integer, integers, operand, optionsOf } from './check.js';
+import { AttentionError, refuse } from './errors.js';
+import { contextOf } from './instances.js';
+import { KeyValueCache } from './key-value-cache.js';
+import { RopeTables } from './rope-tables.js';
+import { hideWithoutDispose } from './tensor.js';
+import { TransformerCache } from './transformer/cache.js';
+import { modelConfig } from './transformer/config.js';
+import { lens, modelOf, Pass } from './transformer/forward.js';
+import { describeGenerate, generated } from './transformer/generate.js';
+import { modelSlots } from './transformer/names.js';
+import { pacer, signalOf, throwIfAborted } from './transformer/pace.js';
+import { checkWeights, Packer } from './transformer/weights.js';
+
+export * from './transformer/types.js'; // types only
+export { TransformerCache };
+
+/** @import { Context } from './check.js' */
+/** @import { Attention } from './index.js' */
+/** @import { Resident, Tensor } from './tensor.js' */
+/** @import { Capture, ForwardCall, Model } from './transformer/forward.js' */
+/** @import { ForwardOptions, ForwardResult, GenerateOptions, GeneratedToken, TransformerCacheOptions, TransformerInfo, TransformerOptions } from './transformer/types.js' */
+/** @import { Float32Result, Integers, TensorLike } from './types.js' */
+/** @import { WasmBackend } from './wasm-backend.js' */
+
+const kLoadNames = new Set(['config', 'weights', 'onProgress', 'signal']);
+const kCacheNames = new Set(['capacity', 'dtype']);
+const kForwardNames = new Set(['cache', 'logits', 'capture']);
+const kCaptureNames = new Set(['attention', 'hidden']);
+const kAttentionNames = new Set(['layers', 'heads', 'rows']);
+
+/**
+ * A model in the memory of an instance, made by `Transformer.load()`.
+ *
+ * @example
+ * const model = await Transformer.load(attention, { config, weights });
+ * const cache = model.createCache({ capacity: 256 });
+ * for await (const { token } of model.generate(ids, { maxTokens: 40, temperature: 0.8, topP: 0.95, seed: 7, cache })) …
+ */
+export class Transformer {
+  #model;
+  /** @type {Resident[]} */
+  #residents;
+  #disposed = false;
+  /** Heads that are switched off, layer by layer. @type {number[][]} */
+  #disabled;
+
+  /**
+   * Made by load().
+   * @param {Model} model @param {Resident[]} residents @param {number} parameters
+   */
+  constructor(model, residents, parameters) {
+    const { config } = model;
+    this.#model = model;
+    this.#residents = residents;
+    this.#disabled = Array.from({ length: config.layers }, () => []);
+    /** Sizes of the model. @type {Readonly<TransformerInfo>} */
+    this.info = Object.freeze({
+      modelType: config.modelType,
+      ...{ vocabulary: config.vocabulary, width: config.width, layers: config.layers, inner: config.inner },
+      ...{ heads: config.heads, kvHeads: config.kvHeads, headDim: config.headDim },
+      trainedLength: config.trainedLength,
+      positions: config.positions || null,
+      parameters,
+    });
+  }
+
+  /**
+   * Brings a model into memory: its weights are checked against the config, then laid out once, as float32.
+   *
+   * Families (`model_type`): llama, mistral, qwen2, qwen3 and gpt2, with Hugging Face's tensor names, with or without
+   * `model.` or `transformer.` before them. Tensors that checkpoints carry along without need are passed over:
+   * `rotary_emb.inv_freq`, GPT-2's `attn.bias` and `attn.masked_bias` (masks), and `lm_head.weight` where the config
+   * ties it to the embedding.
+   * @param {Attention} attention
+   * @param {TransformerOptions} options
+   * @returns {Promise<Transformer>}
+   * @throws {AttentionError} INVALID_OPTION: a wrong config, a missing or surplus tensor, by name; INVALID_SHAPE: a
+   *   tensor of the wrong size; UNSUPPORTED: another kind of model; OUT_OF_MEMORY, ABORTED, DISPOSED
+   */
+  static async load(attention, options) {
+    const context = contextOf('Transformer.load', attention);
+    const { fn, backend } = context;
+    const given = optionsOf(fn, options, kLoadNames);
+    const signal = signalOf(fn, given.signal);
+    const { onProgress } = given;
+    if (onProgress !== undefined && onProgress !== null && typeof onProgress !== 'function') {
+      refuse('INVALID_OPTION', fn, 'onProgress must be a function', onProgress);
+    }
+    throwIfAborted(fn, signal);
+    const config = modelConfig(fn, given.config);
+    const slots = modelSlots(config);
+    const packer = new Packer(context, checkWeights(context, config, slots, given.weights));
+    const total = packer.totalBytes;
+    const pause = pacer();
+    let loaded = 0;
+    try {
+      const parts = packer.pack(slots);
+      for (;;) {
+        throwIfAborted(fn, signal);
+        contextOf(fn, attention);
+        const { done, value } = parts.next();
+        if (done)
+          return new Transformer(
+            modelOf(backend, config, value, new RopeTables()),
+            packer.residents,
+            packer.parameters,
+          );
+        loaded += value.bytes;
+        onProgress?.({ loaded, total, name: value.name });
+        await pause();
+      }
+    } catch (error) {
+      for (const resident of packer.residents) resident.dispose();
+      throw error;
+    }
+  }
+
+  /** @param {string} method @returns {Context & { backend: WasmBackend }} */
+  #context(method) {
+    const fn = `Transformer.${method}`;
+    const { backend } = this.#model;
+    if (this.#disposed || backend.disposed) {
+      throw new AttentionError('DISPOSED', `${fn}: the model must not be used after dispose(), got a disposed one`);
+    }
+    return { fn, backend };
+  }
+
+  /**
+   * A cache for the keys and values of all layers.
+   * @param {TransformerCacheOptions} options
+   * @returns {TransformerCache}
+   * @throws {AttentionError} INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
+   */
+  createCache(options) {
+    const context = this.#context('createCache');
+    const { capacity, dtype } = optionsOf(context.fn, options, kCacheNames);
+    const { layers, kvHeads, headDim, positions } = this.#model.config;
+    if (positions > 0) integer(context.fn, 'capacity', capacity, 1, positions);
+    /** @type {KeyValueCache[]} */
+    const caches = [];
+    try {
+      for (let l = 0; l < layers; ++l) {
+        caches.push(new KeyValueCache(context, { numKvHeads: kvHeads, headDim, capacity, dtype }));
+      }
+    } catch (error) {
+      for (const cache of caches) cache.dispose();
+      throw error;
+    }
+    return new TransformerCache(this, caches);
+  }
+
+  /**
+   * Reads tokens: those after what the cache holds, which then holds them too; or from the beginning.
+   *
+   * What is captured changes no bit of the logits.
+   * @param {Integers} tokens at least one
+   * @param {ForwardOptions | null} [options]
+   * @returns {ForwardResult}
+   * @throws {AttentionError} INVALID_OPTION: a token out of range; CAPACITY: no room in the cache, or among the learned
+   *   positions; INVALID_SHAPE, OUT_OF_MEMORY, DISPOSED. The cache is then as it was
+   */
+  forward(tokens, options) {
+    const context = this.#context('forward');
+    const call = this.#describeForward(context, tokens, optionsOf(context.fn, options, kForwardNames));
+    return new Pass(this.#model, context, call, this.#disabled).run();
+  }
+
+  /** @param {Context} context @param {unknown} given @param {Record<string, any>} options @returns {ForwardCall} */
+  #describeForward(context, given, { cache, logits, capture }) {
+    const { fn } = context;
+    const { vocabulary, positions } = this.#model.config;
+    const tokens = integers(fn, 'tokens', given, -1, 0, vocabulary - 1);
+    if (tokens.length === 0) refuse('INVALID_SHAPE', fn, 'tokens must hold at least one token', tokens);
+    const hasCache = cache !== undefined && cache !== null;
+    const states = hasCache ? TransformerCache.statesOf(context, cache, this) : null;
+    const past = hasCache ? cache.length : 0;
+    const room = Math.min(hasCache ? cache.capacity : Number.POSITIVE_INFINITY, positions || Number.POSITIVE_INFINITY);
+    if (past + tokens.length > room) {
+      refuse('CAPACITY', fn, `tokens must fit into ${room} positions, of which ${past} are taken`, tokens.length);
+    }
+    const wanted = logits ?? 'last';
+    if (wanted !== 'last' && wanted !== 'all') {
+      refuse('INVALID_OPTION', fn, `logits must be 'last' or 'all'`, logits);
+    }
+    const captured = optionsOf(`${fn}: capture`, capture, kCaptureNames);
+    const hidden = captured.hidden ?? false;
+    if (typeof hidden !== 'boolean') refuse('INVALID_OPTION', fn, 'capture.hidden must be true or false', hidden);
+    const attention = this.#captureOf(fn, captured.attention ?? false, tokens.length);
+    return { tokens, cache: states, allLogits: wanted === 'all', hidden, capture: attention };
+  }
+
+  /** @param {string} fn @param {unknown} given @param {number} T @returns {Capture | null} */
+  #captureOf(fn, given, T) {
+    if (given === false) return null;
+    const name = 'capture.attention';
+    const options = given === true ? {} : optionsOf(`${fn}: ${name}`, given, kAttentionNames);
+    const { layers, heads } = this.#model.config;
+    /** @param {'layers' | 'heads' | 'rows'} part @param {number} size */
+    const chosen = (part, size) => {
+      const numbers = integers(fn, `${name}.${part}`, options[part] ?? [...Array(size).keys()], -1, 0, size - 1);
+      if (numbers.length === 0 || new Set(numbers).size < numbers.length) {
+        refuse('INVALID_OPTION', fn, `${name}.${part} must hold at least one number, and none twice`, options[part]);
+      }
+      return numbers;
+    };
+    return { layers: new Set(chosen('layers', layers)), heads: chosen('heads', heads), rows: chosen('rows', T) };
+  }
+
+  /**
+   * Reads tokens and goes on writing: a stream of the tokens that come, each with the logits that it was chosen by.
+   *
+   * The cache, if one is given, holds the tokens and all that came but the last, when the stream ends. To go on, give it
+   * again with that last token.
+   * @param {Integers} tokens at least one
+   * @param {GenerateOptions} options
+   * @returns {AsyncGenerator<GeneratedToken, void, undefined>}
+   * @throws {AttentionError} as forward(), and ABORTED
+   */
+  generate(tokens, options) {
+    const { fn } = this.#context('generate');
+    const call = describeGenerate(fn, options, this.#model.config);
+    return generated(fn, this, integers(fn, 'tokens', tokens, -1, 0, this.#model.config.vocabulary - 1), call);
+  }
+
+  /**
+   * Heads that are switched off, as [layer, head]: what they say does not reach the output projection.
+   * @returns {readonly (readonly [number, number])[]}
+   */
+  get disabledHeads() {
+    return this.#disabled.flatMap((heads, layer) => heads.map((head) => /** @type {const} */ ([layer, head])));
+  }
+
+  set disabledHeads(pairs) {
+    const { fn } = this.#context('disabledHeads');
+    const { layers, heads } = this.#model.config;
+    if (!Array.isArray(pairs)) refuse('INVALID_OPTION', fn, 'heads must be a list of [layer, head]', pairs);
+    /** @type {Set<number>[]} */
+    const disabled = Array.from({ length: layers }, () => new Set());
+    for (const pair of pairs) {
+      if (!Array.isArray(pair) || pair.length !== 2) {
+        refuse('INVALID_OPTION', fn, 'heads must be a list of [layer, head]', pair);
+      }
+      disabled[integer(fn, 'layer', pair[0], 0, layers - 1)].add(integer(fn, 'head', pair[1], 0, heads - 1));
+    }
+    this.#disabled = disabled.map((numbers) => [...numbers].sort((a, b) => a - b));
+  }
+
+  /**
+   * The logit lens: the final norm and the last projection, applied to hidden states of any layer. Of the last one they
+   * are the logits themselves.
+   * @param {TensorLike | Tensor} hidden [..., width], as forward() captures them
+   * @returns {Float32Result} [..., vocabulary]
+   * @throws {AttentionError} INVALID_SHAPE, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
+   */
+  logitLens(hidden) {
+    const context = this.#context('logitLens');
+    const { width } = this.#model.config;
+    const given = operand(context, 'hidden', hidden);
+    if (given.shape[given.shape.length - 1] !== width) {
+      refuse('INVALID_SHAPE', context.fn, `hidden must have a last axis of the width, ${width}`, given.shape);
+    }
+    return lens(this.#model, context, given);
+  }
+
+  get disposed() {
+    return this.#disposed || this.#model.backend.disposed;
+  }
+
+  /** Gives the memory of the weights back. Twice is harmless; any other use after it throws DISPOSED. */
+  dispose() {
+    this.#disposed = true;
+    for (const resident of this.#residents) resident.dispose();
+    this.#residents = [];
+  }
+
+  /** `using` disposes by this name. */
+  [Symbol.dispose]() {
+    this.dispose();
+  }
+}
+
+hideWithoutDispose(Transformer);

@@ -1,0 +1,114 @@
+// The steps of a model, by address: each fills one struct of attention.h and calls the module.
+import { readLayouts } from '../structs.js';
+import { storeTokens } from '../wasm-cache.js';
+
+/** @import { AppendCall } from '../check-cache.js' */
+/** @import { Float32Result } from '../types.js' */
+/** @import { WasmBackend } from '../wasm-backend.js' */
+/** @import { ModelConfig } from './config.js' */
+/** @import { LinearPart, NormPart } from './weights.js' */
+
+export class Steps {
+  #backend;
+  /** Structs of its own: the order of fields is remembered with them, and other callers have another one. */
+  #structs;
+
+  /** @param {WasmBackend} backend */
+  constructor(backend) {
+    const { memory, module } = backend;
+    this.#backend = backend;
+    this.#structs = readLayouts(memory.heap.buffer, module._layouts()).structs;
+  }
+
+  /** @param {string} name @param {Record<string, number>} fields from one literal for each name @returns {number} */
+  #fill(name, fields) {
+    const { memory } = this.#backend;
+    this.#structs[name].write(memory.heap, memory.struct, fields);
+    return memory.struct;
+  }
+
+  /** @param {{ T: number, width: number, type: number, table: number, tokens: number, positions: number, out: number }} fields */
+  embedding(fields) {
+    this.#backend.module._embedding(this.#fill('Embedding', fields));
+  }
+
+  /** @param {number} rows @param {number} width @param {ModelConfig} config @param {number} x @param {NormPart} part @param {number} out */
+  norm(rows, width, { norm: kind, epsilon }, x, { weight, bias }, out) {
+    this.#backend.module._norm(this.#fill('Norm', { rows, width, kind, epsilon, x, weight, bias, out }));
+  }
+
+  /** In place, on the heads of one token. @param {number} heads @param {number} headDim @param {ModelConfig} config @param {number} x @param {number} weight */
+  headNorm(heads, headDim, config, x, weight) {
+    this.norm(heads, headDim, config, x, { weight, bias: 0 }, x);
+  }
+
+  /**
+   * out [M, N] = x [M, K] · weightᵀ + bias + residual
+   * @param {number} M @param {LinearPart} part @param {number} x @param {number} out
+   * @param {number} residual 0: none; may be `out` @param {number} scratch
+   */
+  linear(M, part, x, out, residual, scratch) {
+    this.#backend.module._linear(this.#fill('Linear', this.#linearFields(M, part, x, out, residual, scratch)));
+  }
+
+  /** @param {number} M @param {LinearPart} part @param {number} x @param {number} out @param {number} residual @param {number} scratch */
+  #linearFields(M, { N, K, packed, weight, bias }, x, out, residual, scratch) {
+    return { M, N, K, x_row: K, out_row: N, x, weight, packed, bias, residual, out, scratch };
+  }
+
+  /** Bytes that any `linear` of so many rows needs. @param {number} M @param {number} K the largest of them */
+  linearScratch(M, K) {
+    const fields = this.#linearFields(M, { N: 1, K, packed: 0, weight: 0, bias: 0 }, 0, 0, 1, 0);
+    return this.#backend.module._linearScratch(this.#fill('Linear', fields));
+  }
+
+  /**
+   * Rotates heads that stand side by side, in place.
+   * @param {number} T @param {number} H @param {number} D @param {number} rotary @param {number} x
+   * @param {number} token distance between tokens @param {number} cos @param {number} sin
+   */
+  rope(T, H, D, rotary, x, token, cos, sin) {
+    // biome-ignore format: a plain literal, because spreads would cost more than the step
+    const fields = {
+      B: 1, H, T, D, rotary, style: 1, type: 0, x, out: x, x_batch: 0, x_head: D, x_token: token,
+      out_batch: 0, out_head: D, out_token: token, cos, sin, table_batch: 0,
+    };
+    this.#backend.module._rope(this.#fill('Rope', fields));
+  }
+
+  /** @param {AppendCall} call @param {{ k: number, v: number, first: number, length: number }} pointers */
+  append(call, pointers) {
+    storeTokens(this.#backend, call, pointers);
+  }
+
+  /** @param {Record<string, number>} fields */
+  attention(fields) {
+    this.#backend.module._attention(this.#fill('Attention', fields));
+  }
+
+  /** @param {Record<string, number>} fields @returns {number} */
+  attentionScratch(fields) {
+    return this.#backend.module._attentionScratch(this.#fill('Attention', fields));
+  }
+
+  /** @param {{ count: number, kind: number, x: number, gate: number, out: number }} fields */
+  activation(fields) {
+    this.#backend.module._activation(this.#fill('Activation', fields));
+  }
+
+  /** Zeros in `count` floats of each of so many rows, `stride` apart. @param {number} at @param {number} rows @param {number} count @param {number} stride */
+  clear(at, rows, count, stride) {
+    const { f32 } = this.#backend.memory.heap;
+    for (let row = 0; row < rows; ++row) {
+      const first = (at >>> 2) + row * stride;
+      f32.fill(0, first, first + count);
+    }
+  }
+
+  /** A copy of floats. @param {string} fn @param {number} at @param {readonly number[]} shape @returns {Float32Result} */
+  read(fn, at, shape) {
+    const count = shape.reduce((product, size) => product * size, 1);
+    const data = /** @type {Float32Array} */ (this.#backend.memory.copyOut(fn, at, 'float32', count));
+    return { data, shape: [...shape], dtype: 'float32' };
+  }
+}
