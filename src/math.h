@@ -54,14 +54,14 @@ inline v128_t exp_exact_f32x4(v128_t x) {
   const Exponential exponential;
   const v128_t round = exponential.round, log2e = exponential.log2e;
   const v128_t low = wasm_f32x4_pmax(x, wasm_f32x4_const_splat(-87.5f));
-  const v128_t inside = wasm_f32x4_pmin(low, wasm_f32x4_const_splat(88.4f));
+  const v128_t inside = wasm_f32x4_pmin(low, wasm_f32x4_const_splat(88.37f));
   const v128_t rounded = wasm_f32x4_add(wasm_f32x4_mul(inside, log2e), round);
   const v128_t n = wasm_f32x4_sub(rounded, round);
   const v128_t high = wasm_f32x4_sub(inside, wasm_f32x4_mul(n, wasm_f32x4_const_splat(0x1.62e4p-1f)));
   const v128_t r = wasm_f32x4_sub(high, wasm_f32x4_mul(n, wasm_f32x4_const_splat(0x1.7f7d1cp-20f)));
   const v128_t value = exponential.times_power(exponential.fraction(wasm_f32x4_mul(r, log2e)), rounded);
   const v128_t tiny = wasm_f32x4_le(x, wasm_f32x4_const_splat(-87.5f));
-  const v128_t huge = wasm_f32x4_ge(x, wasm_f32x4_const_splat(88.4f));
+  const v128_t huge = wasm_f32x4_ge(x, wasm_f32x4_const_splat(88.37f));
   return select(huge, wasm_f32x4_const_splat(INFINITY), wasm_v128_andnot(value, tiny));
 }
 

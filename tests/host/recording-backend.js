@@ -29,7 +29,6 @@ export class RecordingBackend extends WasmBackend {
         return kBlock;
       },
       _release: () => this.#takeArrays(),
-      _dotOfBytes: () => false,
       _attentionScratch: () => 0,
       _attention: () => {},
     };
