@@ -113,7 +113,7 @@ struct Attention {
   float* lse;  // natural log-sum-exp, at b * lse_batch + h * lse_head + i, or null
   int32_t lse_batch, lse_head;
 
-  // Attention weights of chosen heads and rows; null: not wanted.
+  // Attention weights of chosen heads and rows; null: not wanted, and not to be had with q_start.
   // `weights_mean` = 0: [B, num_heads, num_rows, Tk]; 1: [B, num_rows, Tk], the mean over the chosen heads.
   float* weights;
   int32_t weights_mean;

@@ -15,7 +15,7 @@ await main(() => {
   mkdirSync(corpus, { recursive: true });
   run(join(hostFolder, 'tests/host/fuzz'), [
     `-max_total_time=${seconds}`,
-    ...['-max_len=160', '-len_control=0', '-print_final_stats=1', '-timeout=60'],
+    ...['-max_len=160', '-len_control=0', '-print_final_stats=1', '-timeout=60', '-detect_leaks=0'],
     `-artifact_prefix=${join(projectRoot, 'build/fuzz')}/`,
     corpus,
   ]);

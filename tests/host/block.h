@@ -9,8 +9,8 @@
 
 namespace host {
 
-/// A byte that no result is made of by chance: floats of it are -1.3e-32.
-constexpr unsigned char kUntouched = 0x8a;
+/// What results are filled with before a call: in every floating-point type a NaN that no arithmetic gives.
+constexpr unsigned char kUntouched = 0xff;
 
 class Block {
  public:

@@ -163,7 +163,11 @@ class Maker {
       if (!s_.coin()) return 0;
       return std::exchange(size, size * length);
     };
-    a_.mask_key = axis(a_.Tk), a_.mask_row = axis(a_.Tq), a_.mask_head = axis(a_.H), a_.mask_batch = axis(a_.B);
+    if (s_.once_in(8))
+      a_.mask_row = axis(a_.Tq), a_.mask_key = axis(a_.Tk);  // transposed
+    else
+      a_.mask_key = axis(a_.Tk), a_.mask_row = axis(a_.Tq);
+    a_.mask_head = axis(a_.H), a_.mask_batch = axis(a_.B);
     const bool boolean = a_.mask_kind == attention::MaskKind::kBoolean;
     call_.mask = Block(static_cast<size_t>(size) * (boolean ? 1 : 4), 0, (boolean ? 1 : 4) * s_.pick(0, 3));
     a_.mask = call_.mask.data();
