@@ -163,10 +163,10 @@ class Maker {
       if (!s_.coin()) return 0;
       return std::exchange(size, size * length);
     };
-    if (s_.once_in(8))
-      a_.mask_row = axis(a_.Tq), a_.mask_key = axis(a_.Tk);  // transposed
-    else
-      a_.mask_key = axis(a_.Tk), a_.mask_row = axis(a_.Tq);
+    const bool transposed = s_.once_in(8);
+    if (transposed) a_.mask_row = axis(a_.Tq);
+    a_.mask_key = axis(a_.Tk);
+    if (!transposed) a_.mask_row = axis(a_.Tq);
     a_.mask_head = axis(a_.H), a_.mask_batch = axis(a_.B);
     const bool boolean = a_.mask_kind == attention::MaskKind::kBoolean;
     call_.mask = Block(static_cast<size_t>(size) * (boolean ? 1 : 4), 0, (boolean ? 1 : 4) * s_.pick(0, 3));
