@@ -7,6 +7,9 @@ import { inputs } from './workloads.js';
 /** Above float32 rounding over thousands of terms, far below any mistake. Outputs are of order 0.01 to 1. */
 export const kTolerance = 1e-5;
 
+/** The same for products of bytes. */
+export const kTolerance8 = 1e-2;
+
 /**
  * Rows of the exact result: of head h and query row i; a layer's have all E channels, and h is 0.
  * @returns {{ h: number, i: number, values: Float64Array }[]}

@@ -1,6 +1,6 @@
 // One workload: every contestant in a process of its own, checked first, then timed in rounds by turns.
-import { exactRows } from './check.js';
-import { interleaved } from './contestants.js';
+import { exactRows, kTolerance, kTolerance8 } from './check.js';
+import { interleaved, takesPart } from './contestants.js';
 import { Process } from './process.js';
 import { tensorBytes } from './workloads.js';
 
@@ -47,7 +47,7 @@ const kHopeless = 5;
  */
 export async function contest(workload, contestants, effort, progress) {
   const rows = exactRows(workload);
-  const order = interleaved(contestants);
+  const order = interleaved(contestants.filter((contestant) => takesPart(contestant, workload.id)));
   const counts = [...new Set(order.map(threadsOf))].sort();
   /** @type {Map<string, Entry>} */
   const entries = new Map();
@@ -79,19 +79,21 @@ const threadsOf = ({ options }) => /** @type {{ threads?: number }} */ (options)
  * Starts a contestant. One that knows several ways is started in each, and stays in the fastest.
  * @returns {Promise<Entry>}
  */
-async function enter(workload, contestant, rows, { warmUp }) {
+export async function enter(workload, contestant, rows, { warmUp }) {
   const ways = (await import(`./peers/${contestant.module}.js`)).ways?.(workload) ?? [undefined];
   let best = { process: null, result: {}, used: 0, trial: Number.POSITIVE_INFINITY };
   const failures = [];
   for (const way of ways) {
     const process = new Process(new URL('./worker.js', import.meta.url));
     const options = { ...contestant.options, way };
-    const terms = { module: contestant.module, options, workload, rows, warmUp, mostMs: kHopeless * best.trial };
+    const tolerance = contestant.eightBit ? kTolerance8 : kTolerance;
+    const mostMs = kHopeless * best.trial;
+    const terms = { module: contestant.module, options, workload, rows, tolerance, warmUp, mostMs };
     let loser = process;
     try {
       const { error, isRight, isSlow } = await process.ask('open', terms);
       if (!isRight) throw new Error(`wrong by ${error.toExponential(1)}`);
-      const trial = isSlow ? terms.mostMs : Math.min(...(await process.ask('measure', { ms: kTrialMs })));
+      const trial = isSlow ? mostMs : Math.min(...(await process.ask('measure', { ms: kTrialMs })));
       if (trial < best.trial) {
         loser = best.process;
         best = { process, result: { way, error, times: [] }, used: 0, trial };

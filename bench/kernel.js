@@ -1,7 +1,7 @@
 // npm run bench:kernel: our own builds alone, in a minute or so, for daily work.
 //
 //   --only P1,D1              some of the workloads
-//   --builds relaxed          some of baseline, relaxed, baseline-2t, relaxed-2t; those of one thread by default
+//   --builds relaxed          some of baseline, relaxed, baseline-2t, relaxed-2t, int8; the first two by default
 //   --node 24                 under npm's Node 24
 //   --save                    keeps the figures; later runs print the change against them
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { main, say } from '../tools/machine.js';
 import { choose, isRunElsewhere, readOptions } from './command-line.js';
 import { contest } from './contest.js';
-import { contestants } from './contestants.js';
+import { contestants, takesPart } from './contestants.js';
 import { fraction, rate } from './measures.js';
 import { setUp } from './setup.js';
 import { workloads } from './workloads.js';
@@ -22,11 +22,13 @@ const major = process.versions.node.split('.')[0];
 const kSaved = join(import.meta.dirname, `results/kernel-node${major}.json`);
 
 async function measure(ids, builds) {
-  const chosen = contestants.filter(({ id }) => builds.includes(id.replace('ours-', '')));
+  const mine = contestants.filter(({ id }) => builds.includes(id.replace('ours-', '')));
   const saved = existsSync(kSaved) ? JSON.parse(readFileSync(kSaved, 'utf8')) : {};
   const now = {};
   for (const id of ids) {
     const workload = workloads[id];
+    const chosen = mine.filter((contestant) => takesPart(contestant, id));
+    if (chosen.length === 0) continue;
     const { results, limits } = await contest(workload, chosen, kEffort, () => {});
     for (const contestant of chosen) {
       const result = results[contestant.id];
@@ -40,10 +42,11 @@ async function measure(ids, builds) {
 
 function figures(workload, contestant, result, limits, before) {
   const { minimum, median } = result;
+  const part = fraction(workload, limits, contestant, result);
   return [
     `${minimum.toPrecision(3).padStart(6)} ms (median ${median.toPrecision(3)})`,
     `${rate(workload, minimum).toFixed(1).padStart(5)} GFLOP/s`,
-    `${(fraction(workload, limits, contestant, result) * 100).toFixed(0).padStart(4)} % of the limit`,
+    part === null ? `error ${result.error.toExponential(1)}` : `${(part * 100).toFixed(0).padStart(4)} % of the limit`,
     before
       ? `${((minimum / before - 1) * 100).toFixed(1).padStart(6)} % against the saved ${before.toPrecision(3)} ms`
       : '',

@@ -16,11 +16,11 @@ export function shortestTime(workload, limits, threads, relaxed) {
   return Math.max(rate(workload, multiplyAdd), tensorBytes(workload) / read / 1e6);
 }
 
-/** The fraction of the limit that a contestant of ours reaches, or null where it is none of ours. */
-export function fraction(workload, limits, { ours, options }, { minimum }) {
-  if (!ours || minimum === undefined) return null;
+/** The fraction of the limit that a contestant of ours reaches; null where it is none of ours, or not of float32. */
+export function fraction(workload, limits, { ours, eightBit, options }, { minimum }) {
+  if (!ours || eightBit || minimum === undefined) return null;
   return shortestTime(workload, limits, options.threads, options.simd === 'relaxed') / minimum;
 }
 
 /** Bytes of wasm memory that are neither inputs nor output. */
-export const besides = (workload, { heap }) => (heap ? heap.wasm - tensorBytes(workload) : undefined);
+export const besides = (workload, { heap }) => (heap?.wasm ? heap.wasm - tensorBytes(workload) : undefined);

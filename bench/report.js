@@ -83,7 +83,7 @@ function losses(run) {
         (contestant) => (contestant.options.threads ?? 1) === threads && results[contestant.id]?.minimum !== undefined,
       );
       const time = (contestant) => results[contestant.id].minimum;
-      const mine = Math.min(...timed.filter(({ ours }) => ours).map(time));
+      const mine = Math.min(...timed.filter(({ ours, eightBit }) => ours && !eightBit).map(time));
       for (const contestant of timed.filter(({ ours }) => !ours)) {
         const ratio = mine / time(contestant);
         if (ratio > 1 && Number.isFinite(ratio)) {
@@ -149,7 +149,7 @@ function detail(id, contestant, result, limits) {
     digits(median),
     digits(rate(workload, minimum)),
     part === null ? '' : `${Math.round(part * 100)} %`,
-    result.heap.wasm ? mebibytes(besides(workload, result)) : '',
+    contestant.eightBit ? '' : mebibytes(besides(workload, result)),
     error.toExponential(1),
     way,
   ];

@@ -1,18 +1,16 @@
 // npm run bench:scaling: how time and memory grow with the length, for our best build on one thread, beside
 // onnxruntime-web. Writes results/scaling.json and the plot of the README.
 //
-//   --quick      up to a length that takes a second or so
+//   --quick      without the three longest lengths
 //   --node 24    under npm's Node 24
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { main, say } from '../tools/machine.js';
 import { exactRows } from './check.js';
 import { isRunElsewhere, readOptions } from './command-line.js';
-import { minimumAndMedian } from './contest.js';
+import { enter, minimumAndMedian } from './contest.js';
 import { contestants } from './contestants.js';
-import { besides } from './measures.js';
 import { plot } from './plot.js';
-import { Process } from './process.js';
 import { machine, setUp } from './setup.js';
 
 const powers = (from, to) => Array.from({ length: Math.log2(to / from) + 1 }, (_, n) => from * 2 ** n);
@@ -31,44 +29,44 @@ const kCurves = {
   },
 };
 
-const kContestants = ['ours-relaxed', 'ort-web'];
-const kWay = { 'ort-web': 'Attention' };
-const kWarmUp = { calls: 3, ms: 300, mostMs: 8000 };
+const kContestants = ['ours-relaxed', 'ort-web'].map((wanted) => contestants.find(({ id }) => id === wanted));
+const kEffort = { warmUp: { calls: 3, ms: 300, mostMs: 8000 } };
 const kMs = 400;
+const kPatience = 1000; // ms
 
-/** Stops a curve where a contestant no longer can. */
+/** The other runtime's curve ends where it can't go on, or a call takes longer than kPatience. */
 async function curve({ lengths, workload }, quick) {
-  const points = Object.fromEntries(kContestants.map((id) => [id, []]));
-  for (const length of quick ? lengths.slice(0, -2) : lengths) {
+  const points = Object.fromEntries(kContestants.map(({ id }) => [id, []]));
+  for (const length of quick ? lengths.slice(0, -3) : lengths) {
     const size = workload(length);
     const rows = exactRows(size);
-    for (const id of kContestants) {
-      if (points[id].at(-1)?.failure) continue;
-      const point = { length, ...(await measure(id, size, rows)) };
-      points[id].push(point);
-      say(
-        `${size.id} ${id}: ${point.failure ?? `${point.minimum.toPrecision(3)} ms, ${(point.besides / 2 ** 20).toFixed(1)} MiB besides tensors`}`,
-      );
+    for (const contestant of kContestants) {
+      const list = points[contestant.id];
+      if (!contestant.ours && hasEnded(list.at(-1))) continue;
+      list.push({ length, ...(await measure(contestant, size, rows)) });
+      say(`${size.id} ${contestant.id}: ${describe(list.at(-1))}`);
     }
   }
   return points;
 }
 
-async function measure(id, workload, rows) {
-  const { module, options } = contestants.find((one) => one.id === id);
-  const process = new Process(new URL('./worker.js', import.meta.url));
+const hasEnded = (point) => point?.failure !== undefined || point?.minimum > kPatience;
+
+async function measure(contestant, workload, rows) {
+  const { process, result } = await enter(workload, contestant, rows, kEffort);
+  if (!process) return result;
   try {
-    const terms = { module, options: { ...options, way: kWay[id] }, workload, rows, warmUp: kWarmUp };
-    const { error, isRight } = await process.ask('open', { ...terms, mostMs: Number.POSITIVE_INFINITY });
-    if (!isRight) return { failure: `wrong by ${error.toExponential(1)}` };
     const { minimum, median } = minimumAndMedian(await process.ask('measure', { ms: kMs }));
-    const heap = await process.ask('heap');
-    return { minimum, median, heap: heap.wasm, besides: besides(workload, { heap }) };
+    return { minimum, median, heap: (await process.ask('heap')).wasm, way: result.way };
   } catch (error) {
     return { failure: error.message };
   } finally {
     await process.close();
   }
+}
+
+function describe({ failure, minimum, heap, way = '' }) {
+  return failure ?? `${minimum.toPrecision(3)} ms, ${(heap / 2 ** 20).toFixed(1)} MiB ${way}`;
 }
 
 await main(async () => {

@@ -2,6 +2,7 @@
 
 /** @param {Record<string, (args: any) => any>} commands */
 export function serve(commands) {
+  process.on('disconnect', () => process.exit()); // the parent is gone; threads of libraries would live on
   process.on('message', async ({ command, args }) => {
     try {
       process.send({ result: await commands[command](args) });

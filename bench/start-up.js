@@ -1,7 +1,7 @@
 // S0: how long the first result takes in a new process, and how much a browser downloads for it.
 
 import { minimumAndMedian } from './contest.js';
-import { interleaved } from './contestants.js';
+import { interleaved, takesPart } from './contestants.js';
 import { downloads } from './downloads.js';
 import { Process } from './process.js';
 import { workloads } from './workloads.js';
@@ -13,7 +13,7 @@ import { workloads } from './workloads.js';
  * @returns {Promise<Record<string, import('./contest.js').Result & { download?: number }>>}
  */
 export async function startUp(contestants, ways, rounds, progress) {
-  const order = interleaved(contestants.filter(({ module }) => module !== 'plain-js')); // there is nothing to load
+  const order = interleaved(contestants.filter(hasToLoad));
   /** @type {Record<string, any>} */
   const results = Object.fromEntries(order.map(({ id }) => [id, { times: [] }]));
   for (let round = 0; round < rounds; ++round) {
@@ -36,6 +36,8 @@ export async function startUp(contestants, ways, rounds, progress) {
   }
   return results;
 }
+
+const hasToLoad = (contestant) => contestant.module !== 'plain-js' && takesPart(contestant, 'S0');
 
 async function once({ module, options }, way) {
   const peer = await import(`./peers/${module}.js`);

@@ -1,6 +1,6 @@
 // The process of one contestant: answers the commands of contest.js, one after the other.
 
-import { kTolerance, largestError } from './check.js';
+import { largestError } from './check.js';
 import { heapUse } from './heap.js'; // before any library
 import { serve } from './serve.js';
 import { inputs } from './workloads.js';
@@ -22,12 +22,12 @@ const commands = {
    * Sets up, compares one result with the exact rows, and runs until the engine has optimised the code; not if the
    * second call takes longer than `mostMs`.
    */
-  async open({ module, options, workload, rows, warmUp, mostMs }) {
+  async open({ module, options, workload, rows, tolerance, warmUp, mostMs }) {
     const { create } = await import(`./peers/${module}.js`);
     peer = await create(workload, inputs(workload), options);
     await call();
     const error = largestError(workload, peer.output(), rows);
-    if (!(error <= kTolerance)) return { error, isRight: false };
+    if (!(error <= tolerance)) return { error, isRight: false };
     if ((await call()) > mostMs) return { error, isRight: true, isSlow: true };
     batch = Math.ceil(kSample / (await warm(warmUp)));
     return { error, isRight: true };

@@ -265,8 +265,8 @@ void convert(const void* from, Type from_type, void* to, Type to_type, size_t co
 namespace {
 
 void softmax_row(const float* x, int32_t width, float* out) {
-  float max = -kInfinity;
-  for (int32_t c = 0; c < width; ++c) max = std::max(max, x[c]);
+  if (width == 0) return;
+  float max = *std::max_element(x, x + width);
   if (max == -kInfinity) max = 0;  // a row of -inf is empty
   const float total = sum_of(width, [=](int32_t c) { return std::exp(x[c] - max); });
   for (int32_t c = 0; c < width; ++c) out[c] = total == 0 ? 0 : std::exp(x[c] - max) / total;

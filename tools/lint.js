@@ -22,7 +22,11 @@ export const checks = {
     }
   },
   'C++: format (clang-format)': () =>
-    capture(`${kLlvm}/clang-format`, ['--dry-run', '-Werror', ...cppFiles(['src', 'bindings', 'tests/host'])]),
+    capture(`${kLlvm}/clang-format`, [
+      '--dry-run',
+      '-Werror',
+      ...cppFiles(['src', 'bindings', 'tests/host', 'bench/limits', 'bench/instructions']),
+    ]),
   'C++: style and pitfalls (clang-tidy)': () => {
     configureHost();
     const files = cppFiles(['src']).filter((name) => name.endsWith('.cpp'));

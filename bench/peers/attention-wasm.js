@@ -1,24 +1,51 @@
 // This package. Tensors stay in its memory; a plain workload passes JavaScript's arrays both ways.
 
-/** @param {import('../workloads.js').Workload} workload @param {{ simd: string, threads: number }} options */
-export async function create(workload, inputs, { simd, threads }) {
+/**
+ * @param {import('../workloads.js').Workload} workload
+ * @param {{ simd: string, threads: number, eightBit?: boolean }} options
+ */
+export async function create(workload, inputs, { simd, threads, eightBit }) {
   const { load } = await import('../../bindings/index.js');
   const attention = await load({ simd, threads });
-  const make = workload.kind === 'layer' ? layer : workload.plain ? plain : resident;
-  return { ...make(attention, workload, inputs), dispose: () => attention.dispose() };
+  return { ...chosen(workload, eightBit)(attention, workload, inputs), dispose: () => attention.dispose() };
+}
+
+function chosen({ kind, plain: isPlain, Tq, Tk }, eightBit) {
+  if (kind === 'layer') return layer;
+  if (isPlain) return plain;
+  if (eightBit) return Tq < Tk ? cache8 : resident8;
+  return resident;
 }
 
 const shapes = ({ H, Hkv, Tq, Tk, D }) => ({ q: [1, H, Tq, D], k: [1, Hkv, Tk, D], v: [1, Hkv, Tk, D] });
 const causal = (workload) => (workload.causal ? 'bottom-right' : false);
 
-function resident(attention, workload, inputs) {
+const resident8 = (...args) => resident(...args, { precision: 'int8' });
+
+function resident(attention, workload, inputs, extra = {}) {
   const shape = shapes(workload);
   const [q, k, v] = ['q', 'k', 'v'].map((name) => attention.tensor(inputs[name], shape[name]));
   const out = attention.tensor(null, shape.q);
-  const options = { isCausal: causal(workload), out };
+  const options = { isCausal: causal(workload), out, ...extra };
   return {
     run() {
       attention.scaledDotProductAttention(q, k, v, options);
+    },
+    output: () => ({ data: out.data, layout: 'bhtd' }),
+  };
+}
+
+/** Keys and values as bytes, with a scale for each head and token. */
+function cache8(attention, workload, { q, k, v }) {
+  const { Hkv, Tk, D } = workload;
+  const shape = shapes(workload);
+  const cache = attention.keyValueCache({ numKvHeads: Hkv, headDim: D, capacity: Tk, dtype: 'int8' });
+  cache.append({ data: k, shape: shape.k }, { data: v, shape: shape.v });
+  const query = attention.tensor(q, shape.q);
+  const out = attention.tensor(null, shape.q);
+  return {
+    run() {
+      cache.attend(query, { out });
     },
     output: () => ({ data: out.data, layout: 'bhtd' }),
   };
