@@ -9,6 +9,9 @@
 
 namespace host {
 
+/// A byte that no result is made of by chance: floats of it are -1.3e-32.
+constexpr unsigned char kUntouched = 0x8a;
+
 class Block {
  public:
   Block() = default;
