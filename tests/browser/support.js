@@ -25,7 +25,8 @@ const kFlags = [
  * A browser and a server of the built page for the tests of one file.
  * @param {Parameters<typeof serve>[1]} [serverOptions]
  * @returns `visit(path, options, body)`: opens the page, hands it to `body` when it has computed, and closes it again;
- *   `options` are Playwright's for a context (viewport, colorScheme, …)
+ *   `options` are Playwright's for a context (viewport, colorScheme, …), and `arrange`, which gets the page before it
+ *   opens; `wait: false`, to have it before it has computed; `tolerated`, a pattern of complaints that are meant
  */
 export function useBrowser(serverOptions) {
   /** @type {import('playwright-core').Browser} */
@@ -45,15 +46,19 @@ export function useBrowser(serverOptions) {
     await server?.close();
   });
 
-  return async function visit(path, options, body) {
+  return async function visit(path, { arrange, wait = true, tolerated, ...options }, body) {
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
     const page = await context.newPage();
     const complaints = watch(page, new URL(server.url).origin);
     try {
+      await arrange?.(page);
       await page.goto(server.url + path);
-      await page.waitForFunction(() => 'attentionPage' in window);
+      if (wait) await page.waitForFunction(() => 'attentionPage' in window);
       await body(page);
-      assert.deepEqual(complaints, []);
+      assert.deepEqual(
+        complaints.filter((complaint) => !tolerated?.test(complaint)),
+        [],
+      );
     } finally {
       await context.close();
     }

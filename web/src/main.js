@@ -35,7 +35,7 @@ async function start() {
   performance.mark('painted');
 
   const engine = createEngine();
-  const session = createSession(store, engine, views);
+  const session = createSession(store, engine, views, example.scores);
   createOwnModel(async (files) => {
     if (await session.openOwn(files)) controls.offerOwn();
     controls.show(store.state);

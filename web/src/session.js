@@ -5,10 +5,16 @@
 /** @import { BuildInfo, Candidate, Effect, HeadName, HeadScores, ModelInfo, Run } from './types.js' */
 /** @import { createViews } from './views/views.js' */
 
-/** What is known of a model: measured once. @typedef {{ info: ModelInfo, scores: HeadScores | null, effects: Map<string, Effect> }} Known */
+/**
+ * What is known of a model: measured once. Until then `stored` scores label the heads, where there are any.
+ * @typedef {{ info: ModelInfo, stored: HeadScores | null, scores: HeadScores | null, effects: Map<string, Effect> }} Known
+ */
 
-/** @param {Store} store @param {Engine} engine @param {ReturnType<typeof createViews>} views */
-export function createSession(store, engine, views) {
+/**
+ * @param {Store} store @param {Engine} engine @param {ReturnType<typeof createViews>} views
+ * @param {HeadScores} stored of the trained model
+ */
+export function createSession(store, engine, views, stored) {
   /** @type {BuildInfo | null} */
   let build = null;
   /** @type {Partial<Record<'trained' | 'own', Known>>} */
@@ -32,8 +38,7 @@ export function createSession(store, engine, views) {
   async function runOnce() {
     const { model, text, off, heads, causal, rope, seed } = store.state;
     const language = current();
-    const inModel = language ? off.filter(([l, h]) => l < language.info.layers && h < language.info.heads) : [];
-    run = await engine.ask('run', { model, text, off: inModel, layer: { heads, causal, rope, seed } });
+    run = await engine.ask('run', { model, text, off, layer: { heads, causal, rope, seed } });
     if (isWanted || !build) return; // a later one is on its way
     views.progress.fail('');
     views.showRun(build, language?.info ?? null, run);
@@ -67,7 +72,12 @@ export function createSession(store, engine, views) {
     running = null;
   }
 
+  /** @returns {Promise<void>} */
   function compute() {
+    const language = current();
+    const isThere = (/** @type {HeadName} */ [layer, head]) =>
+      !language || (layer < language.info.layers && head < language.info.heads);
+    if (!store.state.off.every(isThere)) store.set({ off: store.state.off.filter(isThere) }); // and computes
     isWanted = true;
     running ??= loop();
     measuring = measuring.then(measure).catch(fail);
@@ -84,7 +94,7 @@ export function createSession(store, engine, views) {
       if (!isCurrent()) return;
       const effectOf = (/** @type {readonly HeadName[]} */ heads) =>
         language.effects.get(JSON.stringify(heads)) ?? null;
-      views.showScores(language.scores);
+      views.showScores(language.scores ?? language.stored);
       views.showEffects({ before: effectOf([]), after: effectOf(store.state.off) });
     };
     show();
@@ -120,7 +130,7 @@ export function createSession(store, engine, views) {
         if (store.state.model === 'untrained') await compute();
         known.trained = {
           info: await engine.ask('loadTrained', undefined, views.progress.show),
-          ...{ scores: null, effects: new Map() },
+          ...{ stored, scores: null, effects: new Map() },
         };
         views.progress.done();
         await compute();
@@ -135,7 +145,7 @@ export function createSession(store, engine, views) {
       views.progress.fail('');
       try {
         const info = await engine.ask('loadOwn', files, views.progress.show);
-        known.own = { info, scores: null, effects: new Map() };
+        known.own = { info, stored: null, scores: null, effects: new Map() };
         if (store.state.model === 'own') compute();
         else store.set({ model: 'own', off: [] });
         return true;

@@ -42,6 +42,7 @@ export class LanguageModel {
    * @returns {Promise<LanguageModel>}
    */
   static async load(attention, { name, config, tokenizer, tokenizerConfig, weights }, onProgress) {
+    const words = new Tokenizer(tokenizer, tokenizerConfig); // refused before any memory is taken
     const model = await Transformer.load(attention, {
       config,
       weights,
@@ -50,7 +51,7 @@ export class LanguageModel {
     const { layers, heads, kvHeads, width, vocabulary, parameters, trainedLength } = model.info;
     const fits = Math.floor(Math.sqrt(kMostWeightBytes / 4 / (layers * heads)));
     const longest = Math.min(fits, kLongest, trainedLength ?? kLongest);
-    return new LanguageModel(model, new Tokenizer(tokenizer, tokenizerConfig), {
+    return new LanguageModel(model, words, {
       ...{ name, layers, heads, kvHeads, width, vocabulary, parameters, longest, trainedLength },
       fileBytes: weights.reduce((sum, { byteLength }) => sum + byteLength, 0),
       memoryBytes: 4 * parameters,

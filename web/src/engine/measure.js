@@ -16,18 +16,24 @@ const kRunsOfLarge = 2;
 
 /** @typedef {{ ids: number[], first: number, second: number, length: number }} Repeat `first` and `second` are where the runs begin */
 
+/** Tokens of the longest probe of random runs, and how many of them are different. */
+const kProbe = { tokens: 200, different: 147 };
+
 /**
  * The model's first token, filler, a run of distinct random tokens, filler, the run again.
  * @param {LanguageModel} model @returns {Repeat[]}
  */
 function repeats(model) {
-  const { vocabulary, parameters } = model.info;
+  const { vocabulary, longest, parameters } = model.info;
+  const scale = Math.min(1, longest / kProbe.tokens, (vocabulary - 1) / kProbe.different); // short texts, few tokens
   const next = uniform(kSeed);
   const integer = (/** @type {number} */ low, /** @type {number} */ high) =>
     low + Math.floor(next() * (high - low + 1));
   const start = model.encode('').ids;
   return Array.from({ length: parameters > kLarge ? kRunsOfLarge : kRuns }, () => {
-    const [before, length, between] = [integer(0, 39), integer(8, 48), integer(0, 59)];
+    const [before, length, between] = [integer(0, 39), integer(8, 48), integer(0, 59)].map((n) =>
+      Math.floor(scale * n),
+    );
     /** @type {Set<number>} */
     const different = new Set();
     while (different.size < before + length + between) different.add(integer(1, vocabulary - 1));
@@ -77,7 +83,7 @@ export async function effectOf(model, off) {
     }
   }
   return {
-    copying: counts.hits / counts.copied,
+    copying: counts.hits / Math.max(1, counts.copied),
     copied: counts.copied,
     loss: counts.lossTokens ? counts.loss / counts.lossTokens : null,
     lossTokens: counts.lossTokens,

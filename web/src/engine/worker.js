@@ -48,7 +48,12 @@ export const calls = {
   /** The model before stays until this one works. @param {File[]} files @param {Report} report @returns {Promise<ModelInfo>} */
   async loadOwn(files, report) {
     const model = await LanguageModel.load(await attention, await ownFiles(files, report), report);
-    model.run('a', []); // what can't be run is refused here
+    try {
+      model.run('a', []); // what can't be run is refused here
+    } catch (error) {
+      model.dispose();
+      throw error;
+    }
     const former = models.own;
     models.own = Promise.resolve(model);
     (await former)?.dispose();

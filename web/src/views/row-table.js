@@ -95,7 +95,7 @@ export function createRowTable(store) {
  * @param {HTMLElement} panel @param {HTMLElement} line
  */
 function keepInSight(panel, line) {
-  const margin = 2 * line.offsetHeight;
+  const margin = 3 * line.offsetHeight; // caption and heading stay in place above
   const top = line.getBoundingClientRect().top - panel.getBoundingClientRect().top;
   if (top < margin) panel.scrollTop += top - margin;
   else if (top + margin > panel.clientHeight) panel.scrollTop += top + margin - panel.clientHeight;
