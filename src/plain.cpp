@@ -256,6 +256,10 @@ void pack_linear(const float* weight, int32_t N, int32_t K, float* packed) {
   std::copy(weight, weight + static_cast<size_t>(N) * K, packed);
 }
 
+void unpack_linear(const float* packed, int32_t, int32_t K, int32_t n, float* row) {
+  std::copy_n(packed + static_cast<ptrdiff_t>(n) * K, K, row);
+}
+
 void convert(const void* from, Type from_type, void* to, Type to_type, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     store_value(to, to_type, static_cast<ptrdiff_t>(i), load_value(from, from_type, static_cast<ptrdiff_t>(i)));

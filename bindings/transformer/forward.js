@@ -195,18 +195,18 @@ export class Pass {
     const T = this.#T;
     const { config, parts, steps } = this.#model;
     const { x, y, tokens, logits, scratch } = this.#at;
-    const { table, type } = parts.embedding;
+    const { width, vocabulary } = config;
     const past = this.#append ? this.#append.first[0] : 0;
-    const positions = parts.positions ? parts.positions + past * config.width * kFloat : 0;
-    steps.embedding({ T, width: config.width, type, table, tokens, positions, out: x });
+    const positions = parts.positions ? parts.positions + past * width * kFloat : 0;
+    steps.embedding({ T, width, vocabulary, ...parts.embedding, tokens, positions, out: x });
     this.#keepHidden();
     parts.layers.forEach((layer, l) => {
       this.#attend(layer, l);
       this.#transform(layer);
       this.#keepHidden();
     });
-    const last = x + (T - logitRows) * config.width * kFloat;
-    steps.norm(logitRows, config.width, config, last, parts.norm, y);
+    const last = x + (T - logitRows) * width * kFloat;
+    steps.norm(logitRows, width, config, last, parts.norm, y);
     steps.linear(logitRows, parts.head, y, logits, 0, scratch);
   }
 

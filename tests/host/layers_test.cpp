@@ -193,6 +193,13 @@ bool check_embedding(Source& source) {
   for (int32_t t = 0; t < call.T; ++t) tokens.as<int32_t>()[t] = source.pick(0, vocabulary - 1);
   call.table = table.data(), call.tokens = tokens.as<int32_t>(), call.out = out.as<float>();
   call.positions = source.coin() ? positions.as<float>() : nullptr;
+  const Block wide(entries * 4), packed(attention::packed_linear_size(vocabulary, call.width) * 4);
+  call.vocabulary = vocabulary;
+  if (source.coin()) {
+    attention::convert(table.data(), call.type, wide.data(), Type::kFloat32, entries);
+    attention::pack_linear(wide.as<float>(), vocabulary, call.width, packed.as<float>());
+    call.table = nullptr, call.packed = packed.as<float>();
+  }
   attention::embedding(call);
   for (size_t i = 0; i < count; ++i) {
     const ptrdiff_t entry = ptrdiff_t(call.tokens[i / call.width]) * call.width + ptrdiff_t(i % call.width);
