@@ -9,6 +9,7 @@ import { createNextTokens } from './next-tokens.js';
 import { createProgress } from './progress.js';
 import { createRowTable } from './row-table.js';
 import { createSwitches } from './switches.js';
+import { createTakeAway } from './take-away.js';
 
 /** @import { BuildInfo, Candidate, HeadScores, ModelInfo, Run } from '../types.js' */
 /** @import { HeadName } from '../types.js' */
@@ -31,6 +32,7 @@ export function createViews(store) {
   let highest = 0;
   /** @type {HeadScores | null} */
   let scores = null;
+  createTakeAway(store, () => run);
 
   function showFocus() {
     if (!run) return;
