@@ -4,7 +4,9 @@ function(add_build name)
   cmake_parse_arguments(PARSE_ARGV 1 build "THREADS" "" "SOURCES;OPTIONS")
   add_executable(${name} bindings/bindings.cpp ${build_SOURCES})
   target_link_libraries(${name} PRIVATE attention_flags)
-  target_compile_options(${name} PRIVATE ${build_OPTIONS})
+  target_compile_options(${name} PRIVATE ${build_OPTIONS}
+    # Hot loops are written out in vectors; for the others smaller code is worth more than the compiler's own vectors.
+    -fno-vectorize -fno-slp-vectorize "SHELL:-mllvm -unroll-runtime=false")
   target_link_options(${name} PRIVATE
     -lembind                          # with RTTI: without it, embind prints addresses as type names and brings printf
     -sMODULARIZE                      # a factory, so that one page can hold several instances
@@ -51,3 +53,7 @@ add_build(baseline SOURCES ${simd_sources} OPTIONS -msimd128)
 add_build(relaxed SOURCES ${simd_sources} OPTIONS -msimd128 -mrelaxed-simd)
 add_build(baseline-mt THREADS SOURCES ${simd_sources} OPTIONS -msimd128)
 add_build(relaxed-mt THREADS SOURCES ${simd_sources} OPTIONS -msimd128 -mrelaxed-simd)
+
+# Where no time is spent, or memory is what it waits for.
+set_source_files_properties(src/attention.cpp src/cache.cpp src/tokens.cpp src/convert.cpp src/norm.cpp src/merge.cpp
+  src/rope.cpp src/embedding.cpp bindings/bindings.cpp PROPERTIES COMPILE_OPTIONS -Os)

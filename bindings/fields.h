@@ -58,7 +58,8 @@ inline const Field kLinear[] = {F(M),      F(N),    F(K),        F(x_row), F(out
                                 F(packed), F(bias), F(residual), F(out),   F(scratch), {}};
 #undef F
 #define F(field) FIELD(Embedding, field)
-inline const Field kEmbedding[] = {F(T), F(width), F(type), F(table), F(tokens), F(positions), F(out), {}};
+inline const Field kEmbedding[] = {F(T),      F(width),  F(vocabulary), F(type), F(table),
+                                   F(packed), F(tokens), F(positions),  F(out),  {}};
 #undef F
 #undef FIELD
 

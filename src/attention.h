@@ -113,7 +113,7 @@ struct Attention {
   float* lse;  // natural log-sum-exp, at b * lse_batch + h * lse_head + i, or null
   int32_t lse_batch, lse_head;
 
-  // Attention weights of chosen heads and rows; null: not wanted.
+  // Attention weights of chosen heads and rows; null: not wanted, and not to be had with q_start.
   // `weights_mean` = 0: [B, num_heads, num_rows, Tk]; 1: [B, num_rows, Tk], the mean over the chosen heads.
   float* weights;
   int32_t weights_mean;
@@ -203,12 +203,15 @@ void linear(const Linear& call);
 /// Weights laid out for `linear` once, to be used many times: `packed` holds packed_linear_size(N, K) floats.
 size_t packed_linear_size(int32_t N, int32_t K);
 void pack_linear(const float* weight, int32_t N, int32_t K, float* packed);
+/// Row n of a packed weight, as it was.
+void unpack_linear(const float* packed, int32_t N, int32_t K, int32_t n, float* row);
 
 /// Rows of a table by number: out[t] = table[tokens[t]] + positions[t].
 struct Embedding {
-  int32_t T, width;
+  int32_t T, width, vocabulary;
   Type type;
-  const void* table;       // [vocabulary, width]
+  const void* table;       // [vocabulary, width], or null when `packed` is given
+  const float* packed;     // from pack_linear: that of a model which uses one table at both ends
   const int32_t* tokens;   // (T)
   const float* positions;  // [T, width] or null
   float* out;              // [T, width]
@@ -261,6 +264,7 @@ size_t linear_scratch(const Linear& call);
 void linear(const Linear& call);
 size_t packed_linear_size(int32_t N, int32_t K);
 void pack_linear(const float* weight, int32_t N, int32_t K, float* packed);
+void unpack_linear(const float* packed, int32_t N, int32_t K, int32_t n, float* row);
 void convert(const void* from, Type from_type, void* to, Type to_type, size_t count);
 void norm(const Norm& call);
 void activation(const Activation& call);

@@ -1,8 +1,11 @@
 // The linear projection, out = x weight^T + bias + residual.
 //
-// Many rows: tokens stand in lanes, eight to a group and four groups to a block; the rows of the weight are splatted as
-// they lie, four at a time, and serve all 32 tokens of the block from the first-level cache.
-// Few rows, as in decoding: columns stand in lanes, sixteen rows of the weight at a time.
+// Many rows: tokens stand in lanes, eight to a group and four groups to a block; the weights of four columns are
+// splatted, and serve all 32 tokens of the block from the first-level cache.
+// Few rows, as in decoding: columns stand in lanes.
+// Packed weights stand in blocks of four columns, [N / 4][K][4], the last one filled up with zeros: few rows then read
+// them straight through. Every sum takes its products in the same order in all of these, so a row of the result has
+// the same bits whatever rows come with it, and whether or not the weight is packed.
 // Shapes: x [M, K], weight [N, K], out [M, N]. Cost: 2 M N K flops; weights are read once for 32 tokens, or once for
 // the few rows: 4 N K bytes, which is then the limit.
 #include <algorithm>
@@ -18,8 +21,8 @@ namespace {
 
 constexpr int32_t kGroups = 4;
 constexpr int32_t kBlockRows = kGroups * kLanes;
-constexpr int32_t kStrip = 64;  // columns of the result that are turned back into rows at once
-constexpr int32_t kFewRows = 2;
+constexpr int32_t kStrip = 64;        // columns of the result that are turned back into rows at once
+constexpr int32_t kBlockColumns = 4;  // of a packed weight
 
 struct Workspace {
   float *tokens[kGroups], *strips[kGroups], *residual;
@@ -56,9 +59,17 @@ void add_residual(const Linear& call, int32_t row, int32_t rows, int32_t n, int3
   }
 }
 
+/// As `scores`, with a block of a packed weight.
+ATTENTION_NOINLINE void packed_scores(const float* rows, const float* block, int32_t K, float* out) {
+  Tile tile = Tile::zero();
+  for (int32_t c = 0; c < K; ++c, rows += kLanes, block += kBlockColumns) {
+    tile.add(wasm_v128_load(rows), wasm_v128_load(rows + 4), block, block + 1, block + 2, block + 3);
+  }
+  tile.store(out);
+}
+
 void run_block(const void* context, int32_t item, int32_t worker) {
   const Linear& call = *static_cast<const Linear*>(context);
-  const float* weight = call.packed ? call.packed : call.weight;
   Workspace space;
   lay_out(call, static_cast<char*>(call.scratch) + worker * (linear_scratch(call) / threads()), space);
   const int32_t first = item * kBlockRows, rows = std::min(kBlockRows, call.M - first);
@@ -74,9 +85,14 @@ void run_block(const void* context, int32_t item, int32_t worker) {
   for (int32_t n = 0; n < call.N; n += kStrip) {
     const int32_t columns = std::min(kStrip, call.N - n);
     for (int32_t u = 0; u < columns; u += 4) {
-      const float* block = weight + static_cast<ptrdiff_t>(n + u) * call.K;
+      const ptrdiff_t block = static_cast<ptrdiff_t>(n + u) * call.K;
       for (int32_t g = 0; g < groups; ++g) {
-        scores(space.tokens[g], block, call.K, std::min(4, columns - u), call.K, space.strips[g] + kLanes * u);
+        float* const strip = space.strips[g] + kLanes * u;
+        if (call.packed) {
+          packed_scores(space.tokens[g], call.packed + block, call.K, strip);
+        } else {
+          scores(space.tokens[g], call.weight + block, call.K, std::min(4, columns - u), call.K, strip);
+        }
       }
     }
     for (int32_t g = 0; g < groups; ++g) {
@@ -89,8 +105,7 @@ void run_block(const void* context, int32_t item, int32_t worker) {
   }
 }
 
-/// Sums of x with 16 rows of the weight, in lanes. They are turned in registers, so that each sum takes its products in
-/// the same order as in run_block: a row of the result has the same bits whatever rows come with it.
+/// Sums of x with 16 rows of the weight, in lanes: they are turned in registers.
 ATTENTION_NOINLINE void sixteen_columns(const float* x, const float* weight, ptrdiff_t K, v128_t sums[4]) {
   const v128_t zero = wasm_f32x4_const_splat(0);
   v128_t s0 = zero, s1 = zero, s2 = zero, s3 = zero;
@@ -127,25 +142,70 @@ float one_column(const float* x, const float* weight, int32_t K) {
   return wasm_f32x4_extract_lane(sum, 0);
 }
 
+/// Columns n..n + 15 of one row, as many as there are below `end`.
+void some_columns(const Linear& call, const float* x, int32_t n, int32_t end, v128_t sums[4]) {
+  const float* weight = call.weight + static_cast<ptrdiff_t>(n) * call.K;
+  if (n + 16 <= end) {
+    sixteen_columns(x, weight, call.K, sums);
+    return;
+  }
+  float rest[16] = {};
+  for (int32_t u = 0; n + u < end; ++u) rest[u] = one_column(x, weight + static_cast<ptrdiff_t>(u) * call.K, call.K);
+  for (int32_t u = 0; u < 4; ++u) sums[u] = wasm_v128_load(rest + 4 * u);
+}
+
+/// Sums of x with the 32 columns of eight blocks, read straight through.
+ATTENTION_NOINLINE void eight_blocks(const float* x, const float* packed, ptrdiff_t K, v128_t sums[8]) {
+  const ptrdiff_t block = kBlockColumns * K;
+  const v128_t zero = wasm_f32x4_const_splat(0);
+  v128_t s0 = zero, s1 = zero, s2 = zero, s3 = zero, s4 = zero, s5 = zero, s6 = zero, s7 = zero;
+  for (ptrdiff_t c = 0; c < K; ++c, packed += kBlockColumns) {
+    const v128_t value = load_splat(x + c);
+    s0 = madd(value, wasm_v128_load(packed), s0);
+    s1 = madd(value, wasm_v128_load(packed + block), s1);
+    s2 = madd(value, wasm_v128_load(packed + 2 * block), s2);
+    s3 = madd(value, wasm_v128_load(packed + 3 * block), s3);
+    s4 = madd(value, wasm_v128_load(packed + 4 * block), s4);
+    s5 = madd(value, wasm_v128_load(packed + 5 * block), s5);
+    s6 = madd(value, wasm_v128_load(packed + 6 * block), s6);
+    s7 = madd(value, wasm_v128_load(packed + 7 * block), s7);
+  }
+  sums[0] = s0, sums[1] = s1, sums[2] = s2, sums[3] = s3, sums[4] = s4, sums[5] = s5, sums[6] = s6, sums[7] = s7;
+}
+
+v128_t one_block(const float* x, const float* packed, ptrdiff_t K) {
+  v128_t sum = wasm_f32x4_const_splat(0);
+  for (ptrdiff_t c = 0; c < K; ++c) sum = madd(load_splat(x + c), wasm_v128_load(packed + kBlockColumns * c), sum);
+  return sum;
+}
+
+/// The same of a packed weight, up to 32 columns.
+void some_blocks(const Linear& call, const float* x, int32_t n, int32_t end, v128_t sums[8]) {
+  const float* packed = call.packed + static_cast<ptrdiff_t>(n) * call.K;
+  if (n + 32 <= end) {
+    eight_blocks(x, packed, call.K, sums);
+    return;
+  }
+  for (int32_t u = 0; n + u < end; u += kBlockColumns) {
+    sums[u / kBlockColumns] = one_block(x, packed + static_cast<ptrdiff_t>(u) * call.K, call.K);
+  }
+}
+
 /// A strip of columns of all the few rows.
 void run_strip(const void* context, int32_t item, int32_t) {
   const Linear& call = *static_cast<const Linear*>(context);
-  const float* weight = call.packed ? call.packed : call.weight;
-  const int32_t end = std::min(call.N, (item + 1) * kStrip);
-  for (int32_t n = item * kStrip; n < end; n += 16) {
+  const int32_t end = std::min(call.N, (item + 1) * kStrip), step = call.packed ? 32 : 16;
+  for (int32_t n = item * kStrip; n < end; n += step) {
     for (int32_t m = 0; m < call.M; ++m) {
       const float* x = call.x + static_cast<ptrdiff_t>(m) * call.x_row;
-      const float* w = weight + static_cast<ptrdiff_t>(n) * call.K;
-      v128_t sums[4];
-      if (n + 16 <= end) {
-        sixteen_columns(x, w, call.K, sums);
+      v128_t sums[8];
+      if (call.packed) {
+        some_blocks(call, x, n, end, sums);
       } else {
-        float rest[16] = {};
-        for (int32_t u = 0; n + u < end; ++u) rest[u] = one_column(x, w + static_cast<ptrdiff_t>(u) * call.K, call.K);
-        for (int32_t u = 0; u < 4; ++u) sums[u] = wasm_v128_load(rest + 4 * u);
+        some_columns(call, x, n, end, sums);
       }
       const ptrdiff_t at = static_cast<ptrdiff_t>(m) * call.out_row + n;
-      for (int32_t u = 0; u < 16 && n + u < end; u += 4) {
+      for (int32_t u = 0; u < step && n + u < end; u += 4) {
         v128_t y = sums[u / 4];
         if (call.bias) y = wasm_f32x4_add(y, load_lanes(call.bias + n + u, end - n - u));
         if (call.residual) y = wasm_f32x4_add(y, load_lanes(call.residual + at + u, end - n - u));
@@ -155,27 +215,42 @@ void run_strip(const void* context, int32_t item, int32_t) {
   }
 }
 
+/// Up to where reading the weight once for each row takes less time than lanes that stay empty.
+bool few_rows(const Linear& call) { return call.M <= (call.packed ? 4 : 2); }
+
 }  // namespace
 
 size_t linear_scratch(const Linear& call) {
-  if (call.M <= kFewRows) return 0;
+  if (few_rows(call)) return 0;
   Workspace space;
   return lay_out(call, nullptr, space) * threads();
 }
 
 void linear(const Linear& call) {
   const double work = static_cast<double>(call.M) * call.N * call.K;
-  if (call.M <= kFewRows) {
+  if (few_rows(call)) {
     parallel_for((call.N + kStrip - 1) / kStrip, work, &call, run_strip);
   } else {
     parallel_for((call.M + kBlockRows - 1) / kBlockRows, work, &call, run_block);
   }
 }
 
-size_t packed_linear_size(int32_t N, int32_t K) { return static_cast<size_t>(N) * K; }
+size_t packed_linear_size(int32_t N, int32_t K) {
+  return static_cast<size_t>((N + kBlockColumns - 1) / kBlockColumns * kBlockColumns) * K;
+}
 
 void pack_linear(const float* weight, int32_t N, int32_t K, float* packed) {
-  std::copy(weight, weight + static_cast<size_t>(N) * K, packed);
+  for (int32_t n = 0; n < N; n += kBlockColumns, packed += static_cast<ptrdiff_t>(kBlockColumns) * K) {
+    for (int32_t u = 0; u < kBlockColumns; ++u) {
+      const float* row = weight + static_cast<ptrdiff_t>(n + u) * K;
+      for (int32_t c = 0; c < K; ++c) packed[kBlockColumns * c + u] = n + u < N ? row[c] : 0;
+    }
+  }
+}
+
+void unpack_linear(const float* packed, int32_t, int32_t K, int32_t n, float* row) {
+  const float* block = packed + static_cast<ptrdiff_t>(n - n % kBlockColumns) * K + n % kBlockColumns;
+  for (int32_t c = 0; c < K; ++c) row[c] = block[kBlockColumns * c];
 }
 
 }  // namespace attention

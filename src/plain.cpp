@@ -256,6 +256,10 @@ void pack_linear(const float* weight, int32_t N, int32_t K, float* packed) {
   std::copy(weight, weight + static_cast<size_t>(N) * K, packed);
 }
 
+void unpack_linear(const float* packed, int32_t, int32_t K, int32_t n, float* row) {
+  std::copy_n(packed + static_cast<ptrdiff_t>(n) * K, K, row);
+}
+
 void convert(const void* from, Type from_type, void* to, Type to_type, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     store_value(to, to_type, static_cast<ptrdiff_t>(i), load_value(from, from_type, static_cast<ptrdiff_t>(i)));
@@ -265,6 +269,7 @@ void convert(const void* from, Type from_type, void* to, Type to_type, size_t co
 namespace {
 
 void softmax_row(const float* x, int32_t width, float* out) {
+  if (width == 0) return;
   float max = *std::max_element(x, x + width);
   if (max == -kInfinity) max = 0;  // a row of -inf is empty
   const float total = sum_of(width, [=](int32_t c) { return std::exp(x[c] - max); });

@@ -12,6 +12,9 @@ size_t linear_scratch(const Linear& call) { return plain::linear_scratch(call); 
 void linear(const Linear& call) { plain::linear(call); }
 size_t packed_linear_size(int32_t N, int32_t K) { return plain::packed_linear_size(N, K); }
 void pack_linear(const float* weight, int32_t N, int32_t K, float* packed) { plain::pack_linear(weight, N, K, packed); }
+void unpack_linear(const float* packed, int32_t N, int32_t K, int32_t n, float* row) {
+  plain::unpack_linear(packed, N, K, n, row);
+}
 void norm(const Norm& call) { plain::norm(call); }
 void activation(const Activation& call) { plain::activation(call); }
 void convert(const void* from, Type from_type, void* to, Type to_type, size_t count) {

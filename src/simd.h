@@ -28,6 +28,12 @@ namespace attention {
 inline v128_t madd(v128_t a, v128_t b, v128_t c) {
 #if defined(__wasm_relaxed_simd__)
   return wasm_f32x4_relaxed_madd(a, b, c);
+#elif defined(ATTENTION_FUSED)
+  // The host, to measure what the relaxed build computes.
+  float x[4], y[4], z[4];
+  wasm_v128_store(x, a), wasm_v128_store(y, b), wasm_v128_store(z, c);
+  for (int32_t i = 0; i < 4; ++i) x[i] = __builtin_fmaf(x[i], y[i], z[i]);
+  return wasm_v128_load(x);
 #else
   return wasm_f32x4_add(wasm_f32x4_mul(a, b), c);
 #endif

@@ -30,11 +30,16 @@ export function configureHost() {
   ]);
 }
 
-/** @returns {string} what the build and ctest printed; throws with it when either fails */
-export function testHost() {
+/** Builds the named targets, or all of them. */
+export function buildHost(targets = []) {
   configureHost();
-  const jobs = String(availableParallelism());
-  capture('cmake', ['--build', hostFolder, '-j', jobs]);
+  const targetOptions = targets.length ? ['--target', ...targets] : [];
+  capture('cmake', ['--build', hostFolder, '-j', String(availableParallelism()), ...targetOptions]);
+}
+
+/** @returns {string} what ctest printed; throws with it when a test fails */
+export function testHost() {
+  buildHost();
   capture(process.execPath, ['tests/host/export-cases.js', join(hostFolder, 'cases.bin')]);
-  return capture('ctest', ['--test-dir', hostFolder, '--output-on-failure', '-j', jobs]);
+  return capture('ctest', ['--test-dir', hostFolder, '--output-on-failure', '-j', String(availableParallelism())]);
 }

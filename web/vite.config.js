@@ -5,7 +5,12 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 export default {
   root: here('.'),
   base: './', // the built folder works from any path of any host
-  resolve: { alias: { 'attention-wasm': here('../bindings/index.js') } },
+  resolve: {
+    alias: {
+      'attention-wasm/transformer': here('../bindings/transformer.js'),
+      'attention-wasm': here('../bindings/index.js'),
+    },
+  },
   worker: { format: 'es' },
   build: {
     outDir: here('../build/page'),

@@ -195,18 +195,18 @@ export class Pass {
     const T = this.#T;
     const { config, parts, steps } = this.#model;
     const { x, y, tokens, logits, scratch } = this.#at;
-    const { table, type } = parts.embedding;
+    const { width, vocabulary } = config;
     const past = this.#append ? this.#append.first[0] : 0;
-    const positions = parts.positions ? parts.positions + past * config.width * kFloat : 0;
-    steps.embedding({ T, width: config.width, type, table, tokens, positions, out: x });
+    const positions = parts.positions ? parts.positions + past * width * kFloat : 0;
+    steps.embedding({ T, width, vocabulary, ...parts.embedding, tokens, positions, out: x });
     this.#keepHidden();
     parts.layers.forEach((layer, l) => {
       this.#attend(layer, l);
       this.#transform(layer);
       this.#keepHidden();
     });
-    const last = x + (T - logitRows) * config.width * kFloat;
-    steps.norm(logitRows, config.width, config, last, parts.norm, y);
+    const last = x + (T - logitRows) * width * kFloat;
+    steps.norm(logitRows, width, config, last, parts.norm, y);
     steps.linear(logitRows, parts.head, y, logits, 0, scratch);
   }
 
@@ -291,29 +291,4 @@ export class Pass {
     const { config, steps } = this.#model;
     this.#hidden.push(steps.read(this.#context.fn, this.#at.x, [this.#T, config.width]));
   }
-}
-
-/**
- * The final norm and the last projection of any hidden state.
- * @param {Model} model @param {Context} context @param {Operand} hidden [..., width]
- * @returns {Float32Result}
- */
-export function lens({ backend, config, parts, steps }, { fn }, hidden) {
-  const { width, vocabulary } = config;
-  const rows = hidden.count / width;
-  const at = { x: 0, y: 0, logits: 0, scratch: 0 };
-  const frame = new Frame(backend, fn, at);
-  frame.float32('x', [hidden]);
-  frame.place('y', hidden.count * kFloat);
-  frame.place('logits', rows * vocabulary * kFloat);
-  frame.place('scratch', steps.linearScratch(rows, width));
-  return frame.run(
-    null,
-    null,
-    () => {
-      steps.norm(rows, width, config, at.x, parts.norm, at.y);
-      steps.linear(rows, parts.head, at.y, at.logits, 0, at.scratch);
-    },
-    () => frame.floats('logits', { shape: [...hidden.shape.slice(0, -1), vocabulary], count: rows * vocabulary }),
-  );
 }

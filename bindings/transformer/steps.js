@@ -27,7 +27,7 @@ export class Steps {
     return memory.struct;
   }
 
-  /** @param {{ T: number, width: number, type: number, table: number, tokens: number, positions: number, out: number }} fields */
+  /** @param {Record<'T' | 'width' | 'vocabulary' | 'type' | 'table' | 'packed' | 'tokens' | 'positions' | 'out', number>} fields */
   embedding(fields) {
     this.#backend.module._embedding(this.#fill('Embedding', fields));
   }
@@ -52,13 +52,13 @@ export class Steps {
   }
 
   /** @param {number} M @param {LinearPart} part @param {number} x @param {number} out @param {number} residual @param {number} scratch */
-  #linearFields(M, { N, K, packed, weight, bias }, x, out, residual, scratch) {
-    return { M, N, K, x_row: K, out_row: N, x, weight, packed, bias, residual, out, scratch };
+  #linearFields(M, { N, K, packed, bias }, x, out, residual, scratch) {
+    return { M, N, K, x_row: K, out_row: N, x, weight: 0, packed, bias, residual, out, scratch };
   }
 
   /** Bytes that any `linear` of so many rows needs. @param {number} M @param {number} K the largest of them */
   linearScratch(M, K) {
-    const fields = this.#linearFields(M, { N: 1, K, packed: 0, weight: 0, bias: 0 }, 0, 0, 1, 0);
+    const fields = this.#linearFields(M, { N: 1, K, packed: 0, bias: 0 }, 0, 0, 1, 0);
     return this.#backend.module._linearScratch(this.#fill('Linear', fields));
   }
 

@@ -12,7 +12,7 @@ import { isIgnored, shortName } from './names.js';
 /** @import { ModelConfig } from './config.js' */
 /** @import { LayerSlots, ModelSlots, Norm, Projection, Slot } from './names.js' */
 
-/** Addresses of a linear layer; `packed` or `weight`, and 0 for what there isn't. @typedef {{ N: number, K: number, packed: number, weight: number, bias: number }} LinearPart */
+/** Addresses of a linear layer; 0 for a bias that there isn't. @typedef {{ N: number, K: number, packed: number, bias: number }} LinearPart */
 
 /** @typedef {{ weight: number, bias: number }} NormPart */
 
@@ -27,7 +27,7 @@ import { isIgnored, shortName } from './names.js';
 /**
  * Where everything stands in memory.
  * @typedef {object} ModelParts
- * @property {{ table: number, type: number }} embedding
+ * @property {{ table: number, packed: number, type: number }} embedding one of the two
  * @property {number} positions
  * @property {LayerParts[]} layers
  * @property {NormPart} norm
@@ -150,9 +150,11 @@ export class Packer {
    * @returns {Generator<{ name: string, bytes: number }, ModelParts>}
    */
   *pack(slots) {
-    // Where both ends of the model share the table it is kept in float32, as the last projection reads it.
-    const table = this.#tensor(slots.embedding, slots.head === null);
-    yield this.#done(slots.embedding);
+    const { embedding } = slots;
+    // Where both ends of the model share the table it stands in memory once, as the last projection reads it.
+    const shared = slots.head ? null : yield* this.#linear({ weights: [embedding], biases: [] });
+    const own = shared ? { pointer: 0, type: 0 } : this.#tensor(embedding, false);
+    if (!shared) yield this.#done(embedding);
     const positions = slots.positions ? this.#tensor(slots.positions, true).pointer : 0;
     if (slots.positions) yield this.#done(slots.positions);
     /** @type {LayerParts[]} */
@@ -171,9 +173,9 @@ export class Packer {
       layers.push({ attentionNorm, qkv, qNorm, kNorm, out, mlpNorm, gate, up, down });
     }
     const norm = yield* this.#norm(slots.norm);
-    const [N, K] = slots.embedding.shape;
-    const head = slots.head ? yield* this.#linear(slots.head) : { N, K, packed: 0, weight: table.pointer, bias: 0 };
-    return { embedding: { table: table.pointer, type: table.type }, positions, layers, norm, head };
+    const head = shared ?? (yield* this.#linear(/** @type {Projection} */ (slots.head)));
+    const table = { table: own.pointer, packed: shared?.packed ?? 0, type: own.type };
+    return { embedding: table, positions, layers, norm, head };
   }
 
   /** @param {Slot} slot @returns {Operand} */
@@ -239,7 +241,7 @@ export class Packer {
     const K = weight[0].shape[1];
     const { pointer, bias: biasPointer } = this.#addressOf(this.#keep(backend.packLinear(fn, { N, K, weight, bias })));
     for (const slot of [...weights, ...biases]) yield this.#done(slot);
-    return { N, K, packed: pointer, weight: 0, bias: biasPointer ?? 0 };
+    return { N, K, packed: pointer, bias: biasPointer ?? 0 };
   }
 
   /** A weight stored [in, out], as [out, in]. @param {Slot} slot @returns {Operand} */

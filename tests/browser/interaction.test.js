@@ -8,52 +8,61 @@ const visit = useBrowser();
 const focusOf = (page) => page.evaluate(() => window.attentionPage.state.focus);
 const isLocked = (page) => page.evaluate(() => window.attentionPage.state.locked);
 
-test('typing splits the text into words and signs, and computes them at once', async () => {
+test('typing runs the model again; signs of several bytes are shown by their bytes', async () => {
   await visit('', {}, async (page) => {
-    await page.getByLabel('Your text').fill('Don’t panic: 42 naïve (日本) 🙂!');
-    const { tokens, weights } = await stateOf(page);
-    assert.deepEqual(tokens, ['Don’t', 'panic', ':', '42', 'naïve', '(', '日本', ')', '🙂', '!']);
-    assert.deepEqual(weights.shape, [1, 4, 10, 10]);
+    await page.getByLabel('Your text').fill('Don’t panic, Miss');
+    const { tokens, ids, candidates } = await stateOf(page);
+    assert.equal(tokens[0], 'bos');
+    assert.equal(tokens.join('').slice(3), 'Don⟨E2⟩⟨80⟩⟨99⟩t·panic,·Miss');
+    assert.equal(ids[0], 0);
     assert.deepEqual(await page.locator('#tokens li > span:first-child').allInnerTexts(), tokens);
+    assert.equal(await page.locator('#next tbody tr').count(), 10);
+    assert.equal(await page.locator('#next tbody th').first().textContent(), candidates[0].token);
     await page.getByLabel('Your text').press('End');
-    await page.keyboard.type(' more');
-    assert.equal((await stateOf(page)).tokens.at(-1), 'more');
+    await page.keyboard.type(' Bingley');
+    assert.match((await stateOf(page)).tokens.join(''), /·Bingley$/);
   });
 });
 
-test('a text without tokens, and one with a single token', async () => {
+test('an empty text leaves the first token; the layer has none then', async () => {
   await visit('', {}, async (page) => {
-    await page.getByLabel('Your text').fill('  ');
-    assert.deepEqual((await stateOf(page)).weights.shape, [1, 4, 0, 0]);
-    assert.match(await page.locator('#readout').textContent(), /no tokens/);
-    await page.getByLabel('Your text').fill('alone');
+    await page.getByLabel('Your text').fill('');
     const state = await stateOf(page);
-    assert.deepEqual(state.weights.data, [1, 1, 1, 1]);
-    assert.match(await page.locator('#readout').textContent(), /“alone” asks 0 “alone”: 1\.000/);
+    assert.deepEqual([state.tokens, state.weights], [['bos'], new Array(20).fill(1)]);
+    assert.equal(await page.locator('#readout').textContent(), 'L4·H2 · 0 “bos” asks 0 “bos”: 1.000');
+    await page.getByRole('radio', { name: 'Untrained layer' }).check();
+    assert.deepEqual((await stateOf(page)).weights, []);
+    assert.match(await page.locator('#readout').textContent(), /no tokens/);
+  });
+});
+
+test('the examples put their text in', async () => {
+  await visit('', {}, async (page) => {
+    await page.getByRole('button', { name: 'Made-up words' }).click();
+    const { state, candidates } = await stateOf(page);
+    assert.equal(state.text, 'Zorblat quim vexil. Zorblat quim');
+    assert.equal(candidates[0].token, '·');
+    assert.ok(candidates[0].after > 0.9);
   });
 });
 
 test('the pointer previews a cell, a click locks it, Escape and a second click free it', async () => {
   await visit('', {}, async (page) => {
     const state = await stateOf(page);
-    const first = await cellCenter(page, 2, 3, 5);
+    const first = await cellCenter(page, 25, 8);
     await page.mouse.move(first.x, first.y);
-    assert.deepEqual(await focusOf(page), { head: 2, row: 3, column: 5 });
-    const value = weightAt(state, 2, 3, 5).toFixed(3);
-    assert.equal(await page.locator('.map').nth(2).locator('.value').textContent(), value);
-    assert.equal(
-      await page.locator('.map').nth(1).locator('.value').textContent(),
-      weightAt(state, 1, 3, 5).toFixed(3),
-    );
-    assert.equal(await page.locator('#readout').textContent(), `H2 · 3 “the” asks 5 “,”: ${value}`);
+    assert.deepEqual(await focusOf(page), { row: 25, column: 8 });
+    const value = weightAt(state, [4, 2], 25, 8).toFixed(3);
+    assert.equal(await page.locator('#readout').textContent(), `L4·H2 · 25 “en” asks 8 “·w”: ${value}`);
     await page.mouse.click(first.x, first.y);
     assert.equal(await isLocked(page), true);
-    const second = await cellCenter(page, 2, 7, 1);
+    assert.match(await page.locator('#readout').textContent(), /· locked$/);
+    const second = await cellCenter(page, 17, 1);
     await page.mouse.move(second.x, second.y);
-    assert.deepEqual(await focusOf(page), { head: 2, row: 3, column: 5 });
+    assert.deepEqual(await focusOf(page), { row: 25, column: 8 });
     await page.keyboard.press('Escape');
     await page.mouse.move(second.x + 1, second.y);
-    assert.deepEqual(await focusOf(page), { head: 2, row: 7, column: 1 });
+    assert.deepEqual(await focusOf(page), { row: 17, column: 1 });
     await page.mouse.click(second.x, second.y);
     assert.equal(await isLocked(page), true);
     await page.mouse.click(second.x, second.y);
@@ -61,20 +70,30 @@ test('the pointer previews a cell, a click locks it, Escape and a second click f
   });
 });
 
+test('next tokens are those after the row in focus', async () => {
+  await visit('', {}, async (page) => {
+    const { x, y } = await cellCenter(page, 20, 1);
+    await page.mouse.move(x, y);
+    const { candidates, tokens } = await stateOf(page);
+    assert.equal(tokens[20], 'l');
+    assert.match(await page.locator('#next caption').textContent(), /^Next token after 20 “l”$/);
+    assert.equal(candidates[0].token, 'u', 'the phrase goes on as it did before');
+  });
+});
+
 test('the keys move the cell in every direction, stop at the edges, and lock', async () => {
-  await visit('#causal=1', {}, async (page) => {
-    const map = page.getByRole('application', { name: /head H1/ });
-    await page.getByRole('application', { name: /head H0/ }).focus();
-    await page.keyboard.press('Tab');
-    assert.ok(await map.evaluate((node) => node === document.activeElement));
-    assert.equal((await focusOf(page)).head, 1);
-    for (const key of ['ArrowDown', 'ArrowRight', 'Home', 'ArrowLeft', 'ArrowRight', 'ArrowUp']) {
+  await visit('', {}, async (page) => {
+    const map = page.getByRole('application', { name: /head L4·H2, 34 by 34 tokens/ });
+    await map.focus();
+    await page.keyboard.press('Home');
+    for (const key of ['ArrowUp', 'ArrowRight', 'ArrowRight', 'ArrowLeft', 'ArrowDown', 'ArrowDown']) {
       await page.keyboard.press(key);
     }
-    assert.deepEqual(await focusOf(page), { head: 1, row: 4, column: 1 });
+    assert.deepEqual(await focusOf(page), { row: 33, column: 1 });
+    await page.keyboard.press('ArrowUp');
     await page.keyboard.press('End');
-    assert.deepEqual(await focusOf(page), { head: 1, row: 4, column: 12 });
-    assert.match(await page.locator('#readout').textContent(), /^H1 · 4 “dog” asks 12 “\.”: hidden$/);
+    assert.deepEqual(await focusOf(page), { row: 32, column: 33 });
+    assert.match(await page.locator('#readout').textContent(), /^L4·H2 · 32 “·ri” asks 33 “ver”: hidden$/);
     await page.keyboard.press('Enter');
     assert.equal(await isLocked(page), true);
     await page.keyboard.press('Escape');
@@ -86,66 +105,67 @@ test('the keys move the cell in every direction, stop at the edges, and lock', a
 
 test('every control is reached by Tab, in the order of reading', async () => {
   await visit('', {}, async (page) => {
+    await page.evaluate(() => window.attentionPage.measured());
     const stops = [];
-    for (let i = 0; i < 12; i++) {
+    for (let i = 0; i < 18; i++) {
       await page.keyboard.press('Tab');
       stops.push(
         await page.evaluate(
-          () =>
-            document.activeElement?.id ||
-            document.activeElement?.getAttribute('aria-label') ||
-            document.activeElement?.localName,
+          () => document.activeElement?.id || document.activeElement?.textContent || document.activeElement?.localName,
         ),
       );
     }
-    assert.deepEqual(stops.slice(0, 2), ['theme', 'text']);
-    for (const id of ['causal', 'rope', 'run', 'row-panel', 'reseed'])
+    assert.deepEqual(stops.slice(0, 3), ['theme', 'text', 'Repeated words']);
+    assert.equal(stops.filter((stop) => stop.startsWith('L4·H2')).length, 1, 'the heads are one stop');
+    for (const id of ['run', 'row-panel', 'head-on', 'off-induction', 'off-previous', 'own-files'])
       assert.ok(stops.includes(id), `${id} in ${stops}`);
-    assert.equal(stops.filter((stop) => stop.startsWith('Weights of head')).length, 4);
   });
 });
 
 test('the table holds the row in focus, weight by weight', async () => {
-  await visit('#causal=1', {}, async (page) => {
+  await visit('', {}, async (page) => {
+    await page.getByRole('application').focus();
+    for (let i = 0; i < 5; i++) await page.keyboard.press('ArrowUp');
     const state = await stateOf(page);
-    const { head, row } = state.state.focus;
     const cells = await page
-      .locator('.row-table tbody tr')
+      .locator('#row-panel tbody tr')
       .evaluateAll((rows) =>
         rows.map((line) => [line.querySelector('th').textContent, line.querySelector('td:last-child').textContent]),
       );
     const want = state.tokens.map((token, column) => [
       token,
-      column > row ? 'hidden' : weightAt(state, head, row, column).toFixed(3),
+      column > 28 ? 'hidden' : weightAt(state, [4, 2], 28, column).toFixed(3),
     ]);
     assert.deepEqual(cells, want);
-    assert.match(await page.locator('.row-table caption').textContent(), new RegExp(`^H${head} · row ${row} “dog”$`));
+    assert.equal(await page.locator('#row-panel caption').textContent(), 'L4·H2 · row 28 “ow”');
   });
 });
 
 test('the address holds what was chosen, and a reload or another address brings it up', async () => {
   await visit('', {}, async (page) => {
     await page.getByLabel('Your text').fill('to be, or not to be');
-    await page.getByRole('radio', { name: '8' }).check();
-    await page.getByLabel('Rotary positions (RoPE)').click();
+    await page.getByRole('radio', { name: /^L2·H3/ }).click();
+    await page.getByLabel('L2·H3 on').click();
     const { state, weights } = await stateOf(page);
-    await page.waitForURL(/rope=1/);
+    assert.deepEqual([state.at, state.off], [[2, 3], [[2, 3]]]);
+    await page.waitForURL(/head=2\.3&off=2\.3/);
     await page.reload();
     await page.waitForFunction(() => 'attentionPage' in window);
     const again = await stateOf(page);
-    assert.deepEqual(again.state, state);
+    assert.deepEqual([again.state.at, again.state.off, again.state.text], [state.at, state.off, state.text]);
     assert.deepEqual(again.weights, weights);
     await page.evaluate(() => {
-      location.hash = '#heads=2&text=a+b';
+      location.hash = '#model=untrained&heads=2&text=a+b';
     });
     await page.waitForFunction(() => window.attentionPage.state.heads === 2);
     assert.deepEqual((await stateOf(page)).tokens, ['a', 'b']);
   });
 });
 
-test('nonsense in the address gives the defaults', async () => {
-  await visit('#heads=3&seed=-1&causal=yes&%E0%A4%A', {}, async (page) => {
-    const { state } = await stateOf(page);
-    assert.deepEqual([state.heads, state.seed, state.causal, state.rope], [4, 1, false, false]);
+test('nonsense in the address gives the defaults, and heads that are not there are left out', async () => {
+  await visit('#model=7&heads=3&seed=-1&causal=yes&off=x,9.9&head=99.1&%E0%A4%A', {}, async (page) => {
+    const { state, layers } = await stateOf(page);
+    assert.deepEqual([state.heads, state.seed, state.causal, state.model], [4, 1, false, 'trained']);
+    assert.deepEqual([layers, state.at, state.off], [5, [4, 1], []]);
   });
 });

@@ -25,7 +25,8 @@ const kFlags = [
  * A browser and a server of the built page for the tests of one file.
  * @param {Parameters<typeof serve>[1]} [serverOptions]
  * @returns `visit(path, options, body)`: opens the page, hands it to `body` when it has computed, and closes it again;
- *   `options` are Playwright's for a context (viewport, colorScheme, …)
+ *   `options` are Playwright's for a context (viewport, colorScheme, …), and `arrange`, which gets the page before it
+ *   opens; `wait: false`, to have it before it has computed; `tolerated`, a pattern of complaints that are meant
  */
 export function useBrowser(serverOptions) {
   /** @type {import('playwright-core').Browser} */
@@ -45,15 +46,19 @@ export function useBrowser(serverOptions) {
     await server?.close();
   });
 
-  return async function visit(path, options, body) {
+  return async function visit(path, { arrange, wait = true, tolerated, ...options }, body) {
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
     const page = await context.newPage();
     const complaints = watch(page, new URL(server.url).origin);
     try {
+      await arrange?.(page);
       await page.goto(server.url + path);
-      await page.waitForFunction(() => 'attentionPage' in window);
+      if (wait) await page.waitForFunction(() => 'attentionPage' in window);
       await body(page);
-      assert.deepEqual(complaints, []);
+      assert.deepEqual(
+        complaints.filter((complaint) => !tolerated?.test(complaint)),
+        [],
+      );
     } finally {
       await context.close();
     }
@@ -78,38 +83,50 @@ function watch(page, origin) {
   return complaints;
 }
 
-/** The page's state (documented in web/src/main.js), with typed arrays as arrays. @param {import('playwright-core').Page} page */
+/** What the page shows once it has come to rest (web/src/session.js), with typed arrays as arrays. @param {import('playwright-core').Page} page */
 export function stateOf(page) {
-  return page.evaluate(() => {
-    const { state, tokens, weights, output, inputs, milliseconds, info } = window.attentionPage;
+  return page.evaluate(async () => {
+    const session = window.attentionPage;
+    await session.settled();
+    const { state, run, candidates, model, info } = session;
     const plain = ({ data, shape }) => ({ data: Array.from(data), shape: Array.from(shape) });
+    const { tokens, ids, total, layers, heads, causal, milliseconds, layer } = run;
     return {
-      ...{ state, tokens, milliseconds, info },
-      weights: plain(weights),
-      output: plain(output),
-      x: plain(inputs.x),
-      config: inputs.config,
-      stateDict: Object.fromEntries(Object.entries(inputs.stateDict).map(([name, tensor]) => [name, plain(tensor)])),
+      ...{ state, tokens, ids, total, layers, heads, causal, milliseconds, candidates, model, info },
+      weights: Array.from(run.weights),
+      layer: layer && {
+        ...{ x: plain(layer.x), output: plain(layer.output), config: layer.config },
+        stateDict: Object.fromEntries(Object.entries(layer.stateDict).map(([name, tensor]) => [name, plain(tensor)])),
+      },
     };
   });
 }
 
-/** Weight of query `row` for key `column`. @param {Awaited<ReturnType<typeof stateOf>>} state */
-export function weightAt({ weights: { data, shape } }, head, row, column) {
-  return data[(head * shape[2] + row) * shape[3] + column];
+/** Labels and effects, once they are measured. @param {import('playwright-core').Page} page */
+export function measuresOf(page) {
+  return page.evaluate(async () => {
+    await window.attentionPage.measured();
+    const { scores, effects } = window.attentionPage;
+    return { scores, effects };
+  });
 }
 
-/** The middle of a cell in page coordinates, from the rectangle of the map and what the layout promises. */
-export async function cellCenter(page, head, row, column) {
+/** Weight of query `row` for key `column`. @param {Awaited<ReturnType<typeof stateOf>>} state */
+export function weightAt({ weights, heads, tokens: { length: T } }, [layer, head], row, column) {
+  return weights[((layer * heads + head) * T + row) * T + column];
+}
+
+/** The middle of a cell of the matrix in page coordinates, from its rectangle and what the layout promises. */
+export async function cellCenter(page, row, column) {
   return page.evaluate(
-    ([h, r, c]) => {
-      const canvas = document.querySelectorAll('.canvases canvas:last-child')[h];
-      const count = window.attentionPage.tokens.length;
+    ([r, c]) => {
+      const canvas = document.querySelector('#map canvas:last-child');
+      const count = window.attentionPage.run.tokens.length;
       const cell = Number(canvas.dataset.cell);
       canvas.scrollIntoView({ block: 'center' });
       const { right, bottom } = canvas.getBoundingClientRect();
       return { x: right - (count - c - 0.5) * cell, y: bottom - (count - r - 0.5) * cell };
     },
-    [head, row, column],
+    [row, column],
   );
 }

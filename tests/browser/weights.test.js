@@ -1,16 +1,44 @@
 // What the page shows is what the formulas say.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readSafetensors } from '../../bindings/safetensors.js';
 import { multiHeadAttention } from '../support/oracle-layers.js';
-import { assertClose } from '../support/tensors.js';
+import { transformer } from '../support/oracle-transformer.js';
+import { shipped } from '../support/shipped-model.js';
+import { assertClose, valuesOf } from '../support/tensors.js';
 import { stateOf, useBrowser, weightAt } from './support.js';
 
 const visit = useBrowser();
+/** As numbers once: the forward below reads them at every token. */
+const weights = Object.fromEntries(
+  Object.entries(readSafetensors(shipped.weights)).map(([name, tensor]) => [
+    name,
+    { data: valuesOf(tensor), shape: tensor.shape },
+  ]),
+);
 
-function assertMatchesOracle(state) {
-  const want = multiHeadAttention(state.config, state.stateDict, state.x, { needWeights: true });
-  assertClose(state.weights, want.weights, { absolute: 1e-5, what: 'weights' });
-  assertClose(state.output, want.output, { absolute: 2e-5, what: 'output' });
+function assertMatchesModel({ ids, weights: got, candidates, state }) {
+  const want = transformer(shipped.config, weights, ids, { disabledHeads: state.off });
+  assertClose(got, want.attention.flat(9), { absolute: 1e-4, what: 'weights' });
+  const whole = state.off.length ? transformer(shipped.config, weights, ids) : want;
+  const after = softmax(want.logits[state.focus.row]);
+  const before = softmax(whole.logits[state.focus.row]);
+  for (const { id, ...got } of candidates) {
+    assertClose([got.before, got.after], [before[id], after[id]], { absolute: 1e-4, what: `probability of ${id}` });
+  }
+  const most = after.map((value, id) => Math.max(value, before[id])).sort((a, b) => b - a);
+  assertClose(
+    candidates.map((each) => Math.max(each.before, each.after)),
+    most.slice(0, 10),
+    { absolute: 1e-4, what: 'the ten likeliest' },
+  );
+}
+
+function softmax(logits) {
+  const most = Math.max(...logits);
+  const powers = logits.map((logit) => Math.exp(logit - most));
+  const sum = powers.reduce((a, b) => a + b);
+  return powers.map((power) => power / sum);
 }
 
 test('the page is cross-origin isolated and says what runs', async () => {
@@ -20,86 +48,122 @@ test('the page is cross-origin isolated and says what runs', async () => {
     assert.equal(info.backend, 'wasm');
     assert.equal(info.simd, 'relaxed');
     assert.equal(info.threads, await page.evaluate(() => Math.min(16, navigator.hardwareConcurrency)));
-    const line = await page.locator('#run').textContent();
-    assert.match(line, /^(< )?\d+(\.\d+)? ms · relaxed SIMD · \d+ threads?$/);
-    assert.ok(milliseconds >= 0 && milliseconds < 5000);
+    assert.match(await page.locator('#run').textContent(), /^(< )?\d+(\.\d+)? ms · relaxed SIMD · \d+ threads?$/);
+    assert.ok(milliseconds > 0 && milliseconds < 5000);
+    await page.locator('details.run summary').click();
+    assert.match(await page.locator('#reasons').textContent(), /1\.24 M parameters, 5 layers of 4 query heads on 2/);
   });
 });
 
-for (const heads of [1, 2, 4, 8]) {
-  for (const switches of ['', '&causal=1', '&rope=1', '&causal=1&rope=1']) {
-    test(`weights and output equal the float64 oracle: heads=${heads}${switches}`, async () => {
-      await visit(`#heads=${heads}${switches}&seed=${heads}`, {}, async (page) => {
-        const state = await stateOf(page);
-        assert.deepEqual(state.weights.shape, [1, heads, 13, 13]);
-        assert.equal(state.config.isCausal, switches.includes('causal'));
-        assert.equal(Boolean(state.config.rope), switches.includes('rope'));
-        assertMatchesOracle(state);
-      });
+for (const { name, text, ids, last_logits: last } of shipped.golden.prompts) {
+  test(`trained: weights and next tokens equal the float64 forward and the golden ones: ${name}`, async () => {
+    await visit(`#text=${encodeURIComponent(text)}`, {}, async (page) => {
+      const state = await stateOf(page);
+      assert.deepEqual(state.ids, ids);
+      assert.deepEqual([state.layers, state.heads, state.causal], [5, 4, true]);
+      assert.equal(state.state.focus.row, ids.length - 1);
+      assertMatchesModel(state);
+      assert.deepEqual(
+        state.candidates.map(({ id }) => id),
+        last.top10.map(([id]) => id),
+      );
     });
-  }
+  });
 }
 
-test('a long text: 256 tokens are computed, and the page says that it left out the rest', async () => {
-  await visit(`#heads=8&causal=1&rope=1&text=${'one+two+three+'.repeat(100)}`, {}, async (page) => {
+test('trained, with heads off: weights, and next tokens before and after', async () => {
+  await visit('#off=2.2,2.3,3.3', {}, async (page) => {
     const state = await stateOf(page);
-    assert.deepEqual(state.weights.shape, [1, 8, 256, 256]);
-    assertMatchesOracle(state);
-    assert.match(await page.locator('#token-count').textContent(), /first 256 of 300/);
+    assert.deepEqual(state.state.off, [
+      [2, 2],
+      [2, 3],
+      [3, 3],
+    ]);
+    assertMatchesModel(state);
+    assert.ok(state.candidates.some(({ before, after }) => Math.abs(before - after) > 0.1));
+  });
+});
+
+test('a long text: the first 256 tokens are computed, and the page says so and why', async () => {
+  await visit(`#text=${'one+two+three+'.repeat(100)}`, {}, async (page) => {
+    const state = await page.evaluate(async () => {
+      await window.attentionPage.settled();
+      const { tokens, total, weights } = window.attentionPage.run;
+      return { count: tokens.length, total, size: weights.length };
+    });
+    assert.ok(state.total > 256);
+    assert.deepEqual([state.count, state.size], [256, 5 * 4 * 256 * 256]);
+    const note = await page.locator('#token-count').textContent();
+    assert.match(note, new RegExp(`first 256 of ${state.total} tokens.*trained on at most 256`));
     assert.ok((await page.locator('*').count()) < 12 * 256, 'elements grow with the tokens, not with their square');
   });
 });
 
-test('the causal switch runs the kernels again: zeros above the diagonal, rows still add up to 1', async () => {
-  await visit('', {}, async (page) => {
+function assertMatchesLayer({ layer, weights: got }) {
+  const want = multiHeadAttention(layer.config, layer.stateDict, layer.x, { needWeights: true });
+  assertClose(got, want.weights.data, { absolute: 1e-5, what: 'weights' });
+  assertClose(layer.output, want.output, { absolute: 2e-5, what: 'output' });
+}
+
+for (const [heads, switches] of [
+  [1, ''],
+  [2, '&causal=1'],
+  [4, '&rope=1'],
+  [8, '&causal=1&rope=1'],
+]) {
+  test(`untrained layer: weights and output equal the float64 oracle: heads=${heads}${switches}`, async () => {
+    await visit(`#model=untrained&heads=${heads}${switches}&seed=${heads}`, {}, async (page) => {
+      const state = await stateOf(page);
+      assert.deepEqual([state.layers, state.heads, state.tokens.length], [1, heads, 12]);
+      assert.equal(state.layer.config.isCausal, switches.includes('causal'));
+      assert.equal(Boolean(state.layer.config.rope), switches.includes('rope'));
+      assertMatchesLayer(state);
+    });
+  });
+}
+
+test('untrained layer: the causal switch runs the kernels again', async () => {
+  await visit('#model=untrained', {}, async (page) => {
     const before = await stateOf(page);
-    assert.ok(weightAt(before, 0, 0, 12) > 0);
+    assert.ok(weightAt(before, [0, 0], 0, 11) > 0);
     await page.getByLabel('Causal mask').click();
     const state = await stateOf(page);
     assert.equal(state.state.causal, true);
-    assertMatchesOracle(state);
-    for (let head = 0; head < 4; head++) {
-      for (let row = 0; row < 13; row++) {
-        let sum = 0;
-        for (let column = 0; column < 13; column++) {
-          const weight = weightAt(state, head, row, column);
-          if (column > row) assert.equal(weight, 0, `H${head} ${row} ${column}`);
-          sum += weight;
-        }
-        assert.ok(Math.abs(sum - 1) < 1e-5);
-      }
+    assertMatchesLayer(state);
+    for (let row = 0; row < 12; row++) {
+      for (let column = row + 1; column < 12; column++) assert.equal(weightAt(state, [0, 3], row, column), 0);
     }
     await page.getByLabel('Causal mask').click();
     assert.deepEqual((await stateOf(page)).weights, before.weights);
   });
 });
 
-test('equal tokens have equal rows until the RoPE switch tells their positions apart', async () => {
-  await visit('', {}, async (page) => {
+test('untrained layer: equal tokens have equal rows until RoPE tells their positions apart', async () => {
+  await visit('#model=untrained', {}, async (page) => {
     const note = page.locator('#repeat-note');
     const rowsOf = (state, row) =>
-      [0, 1, 2, 3].flatMap((head) => Array.from({ length: 13 }, (_, column) => weightAt(state, head, row, column)));
+      [0, 1, 2, 3].flatMap((head) => state.tokens.map((_, column) => weightAt(state, [0, head], row, column)));
     const before = await stateOf(page);
-    assert.equal(before.tokens[1], before.tokens[11]);
-    assertClose(rowsOf(before, 1), rowsOf(before, 11), { absolute: 1e-6 });
+    assert.equal(before.tokens[0], before.tokens[7]);
+    assertClose(rowsOf(before, 0), rowsOf(before, 7), { absolute: 1e-6 });
     assert.match(await note.textContent(), /the two rows are the same/);
     await page.getByLabel('Rotary positions (RoPE)').click();
     const after = await stateOf(page);
-    assertMatchesOracle(after);
-    const largest = Math.max(...rowsOf(after, 1).map((weight, i) => Math.abs(weight - rowsOf(after, 11)[i])));
+    assertMatchesLayer(after);
+    const largest = Math.max(...rowsOf(after, 0).map((weight, i) => Math.abs(weight - rowsOf(after, 7)[i])));
     assert.ok(largest > 0.05, `rows differ by ${largest}`);
     assert.match(await note.textContent(), new RegExp(`up to ${largest.toFixed(3).replace('.', '\\.')}`));
   });
 });
 
-test('another seed draws other weights, and its number is shown and kept in the address', async () => {
-  await visit('', {}, async (page) => {
+test('untrained layer: another seed draws other weights, and its number is shown and kept in the address', async () => {
+  await visit('#model=untrained', {}, async (page) => {
     const before = await stateOf(page);
     await page.getByRole('button', { name: 'draw others' }).click();
     const after = await stateOf(page);
     assert.notDeepEqual(after.weights, before.weights);
-    assertMatchesOracle(after);
+    assertMatchesLayer(after);
     assert.equal(await page.locator('#seed').textContent(), '2');
-    await page.waitForURL(/#seed=2$/);
+    await page.waitForURL(/seed=2$/);
   });
 });

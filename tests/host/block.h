@@ -9,6 +9,9 @@
 
 namespace host {
 
+/// What results are filled with before a call: in every floating-point type a NaN that no arithmetic gives.
+constexpr unsigned char kUntouched = 0xff;
+
 class Block {
  public:
   Block() = default;

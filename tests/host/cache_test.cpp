@@ -5,21 +5,18 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "attention.h"
-#include "block.h"
 #include "half.h"
-#include "source.h"
+#include "rounds.h"
 
 namespace {
 
 using attention::Type;
 using host::Block;
+using host::kUntouched;
 using host::Source;
-
-constexpr unsigned char kUntouched = 0x8a;
 
 struct Cache {
   attention::Append call{};
@@ -230,22 +227,13 @@ bool in_pieces(const Cache& cache, Source& source) {
   return same;
 }
 
+bool check_append(Source& source) {
+  const Cache cache = make_cache(source);
+  fill(cache, source);
+  attention::append(cache.call);
+  return Checker(cache).run() && in_pieces(cache, source);
+}
+
 }  // namespace
 
-int main(int, char** arguments) {
-  const int rounds = std::atoi(arguments[1]);
-  std::mt19937 generator(20240302);
-  for (int n = 0; n < rounds; ++n) {
-    std::vector<uint8_t> bytes(64);
-    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(generator());
-    Source source(bytes.data(), bytes.size());
-    const Cache cache = make_cache(source);
-    fill(cache, source);
-    attention::append(cache.call);
-    if (Checker(cache).run() && in_pieces(cache, source)) continue;
-    std::printf("round %d\n", n);
-    return 1;
-  }
-  std::printf("%d random caches hold what was appended\n", rounds);
-  return 0;
-}
+int main(int, char** arguments) { return host::run_rounds(std::atoi(arguments[1]), 20240302, {check_append}); }

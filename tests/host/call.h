@@ -19,6 +19,13 @@ struct Call {
 /// that a kernel may read; whatever lies between the others reads as NaN.
 Call make_call(Source& source);
 
+/// The part of it that comes once sizes, types, lengths and the ring are chosen: tensors, their strides and numbers.
+void place_arrays(Call& call, Source& source);
+
+/// Not null: the result is asked for. run() says where it goes.
+inline float wanted = 0;
+constexpr float* kWanted = &wanted;
+
 /// The same attention without anything but an additive mask: float32, one token behind the other, every rule of what
 /// is visible and every bias written into the mask.
 Call straighten(const Call& call);

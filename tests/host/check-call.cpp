@@ -239,19 +239,6 @@ bool check_special(Call& call, const Results& clean, Source& source) {
 
 }  // namespace
 
-bool sees(const Attention& call, int32_t b, int32_t h, int32_t i, int32_t j) {
-  const int64_t p = static_cast<int64_t>(i) + (call.offset ? call.offset[b] : 0);
-  if (i >= (call.q_length ? call.q_length[b] : call.Tq)) return false;
-  if (j >= (call.k_length ? call.k_length[b] : call.Tk)) return false;
-  if (call.left >= 0 && p - call.left > j && j >= call.prefix) return false;
-  if (call.right >= 0 && j > p + call.right) return false;
-  if (call.mask_kind == attention::MaskKind::kNone) return true;
-  const ptrdiff_t cell = static_cast<ptrdiff_t>(b) * call.mask_batch + static_cast<ptrdiff_t>(h) * call.mask_head +
-                         static_cast<ptrdiff_t>(i) * call.mask_row + static_cast<ptrdiff_t>(j) * call.mask_key;
-  if (call.mask_kind == attention::MaskKind::kBoolean) return static_cast<const uint8_t*>(call.mask)[cell] != 0;
-  return static_cast<const float*>(call.mask)[cell] != -std::numeric_limits<float>::infinity();
-}
-
 bool check_call(Source& source) {
   Call call = make_call(source);
   const Results plain = run(call.args, call.sizes, Which::kPlain), fast = run(call.args, call.sizes, Which::kFast);

@@ -1,36 +1,25 @@
-// The building blocks beside attention, on random shapes and options: merge, rope, linear, embedding, norms and
-// activations against their formulas in float64, and by the rule of accuracy.h.
+// Merge, rope, linear and embedding, on random shapes and options, against their formulas in float64 and by the rule of
+// accuracy.h.
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
-#include <random>
-#include <vector>
 
 #include "accuracy.h"
 #include "attention.h"
-#include "block.h"
 #include "half.h"
-#include "source.h"
+#include "rounds.h"
 
 namespace {
 
 using attention::Type;
 using host::Accuracy;
 using host::Block;
+using host::kUntouched;
+using host::numbers;
+using host::size;
 using host::Source;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr unsigned char kUntouched = 0x8a;
-
-Block numbers(Source& source, size_t count, unsigned char fill = 0) {
-  Block block(count * 4, fill, 4 * source.pick(0, 3));
-  for (size_t i = 0; i < count; ++i) block.as<float>()[i] = source.value();
-  return block;
-}
-
-int32_t size(Source& source) {
-  return source.coin() ? source.pick(0, 20) : source.among({31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 200});
-}
 
 bool check_merge(Source& source) {
   attention::Merge call{
@@ -204,6 +193,13 @@ bool check_embedding(Source& source) {
   for (int32_t t = 0; t < call.T; ++t) tokens.as<int32_t>()[t] = source.pick(0, vocabulary - 1);
   call.table = table.data(), call.tokens = tokens.as<int32_t>(), call.out = out.as<float>();
   call.positions = source.coin() ? positions.as<float>() : nullptr;
+  const Block wide(entries * 4), packed(attention::packed_linear_size(vocabulary, call.width) * 4);
+  call.vocabulary = vocabulary;
+  if (source.coin()) {
+    attention::convert(table.data(), call.type, wide.data(), Type::kFloat32, entries);
+    attention::pack_linear(wide.as<float>(), vocabulary, call.width, packed.as<float>());
+    call.table = nullptr, call.packed = packed.as<float>();
+  }
   attention::embedding(call);
   for (size_t i = 0; i < count; ++i) {
     const ptrdiff_t entry = ptrdiff_t(call.tokens[i / call.width]) * call.width + ptrdiff_t(i % call.width);
@@ -216,103 +212,8 @@ bool check_embedding(Source& source) {
   return true;
 }
 
-std::vector<double> norm_row(const attention::Norm& call, const float* x) {
-  std::vector<double> row(x, x + call.width);
-  if (call.kind == attention::NormKind::kSoftmax) {
-    double max = -kInfinity, sum = 0;
-    for (const double value : row) max = std::fmax(max, value);
-    for (double& value : row) sum += value = max == -kInfinity ? 0 : std::exp(value - max);
-    for (double& value : row) value = sum == 0 ? 0 : value / sum;
-    return row;
-  }
-  double mean = 0, square = 0;
-  for (const double value : row) mean += call.kind == attention::NormKind::kLayer ? value / call.width : 0;
-  for (const double value : row) square += (value - mean) * (value - mean) / call.width;
-  for (int32_t c = 0; c < call.width; ++c) {
-    row[c] = (row[c] - mean) / std::sqrt(square + double(call.epsilon)) * (call.weight ? call.weight[c] : 1) +
-             (call.bias ? call.bias[c] : 0);
-  }
-  return row;
-}
-
-bool check_norm(Source& source) {
-  attention::Norm call{source.pick(0, 5), size(source), attention::NormKind(source.pick(0, 2)), 1e-5f, {}, {}, {}, {}};
-  const size_t count = size_t(call.rows) * call.width;
-  const Block x = numbers(source, count), weight = numbers(source, call.width), bias = numbers(source, call.width);
-  for (size_t i = 0; i < count; ++i) x.as<float>()[i] *= call.kind == attention::NormKind::kSoftmax ? 10 : 1;
-  // Softmax takes -inf; a whole row of them gives 0.
-  for (size_t i = 0; i < count && call.kind == attention::NormKind::kSoftmax; ++i) {
-    if (source.bits() % 4 == 0 || int32_t(i) < call.width) x.as<float>()[i] = -kInfinity;
-  }
-  if (source.coin()) call.weight = weight.as<float>();
-  if (source.coin()) call.bias = bias.as<float>();
-  const Block plain(count * 4), fast(count * 4);
-  call.x = x.as<float>(), call.out = plain.as<float>();
-  attention::plain::norm(call);
-  std::memcpy(fast.data(), x.data(), x.bytes());
-  call.x = call.out = fast.as<float>();  // in place
-  attention::norm(call);
-  for (int32_t row = 0; row < call.rows; ++row) {
-    Accuracy accuracy;
-    const size_t first = size_t(row) * call.width;
-    const std::vector<double> expected = norm_row(call, x.as<float>() + first);
-    for (int32_t c = 0; c < call.width; ++c) {
-      accuracy.add(fast.as<float>()[first + c], plain.as<float>()[first + c], expected[c], 2e-5);
-    }
-    if (!accuracy.good("norm")) return false;
-  }
-  return true;
-}
-
-double activate(attention::ActivationKind kind, double x) {
-  if (kind == attention::ActivationKind::kSilu) return x / (1 + std::exp(-x));
-  if (kind == attention::ActivationKind::kGelu) return x / 2 * std::erfc(-x / std::sqrt(2.0));
-  return x / 2 * (1 + std::tanh(std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x)));
-}
-
-bool check_activation(Source& source) {
-  attention::Activation call{size(source), attention::ActivationKind(source.pick(0, 2)), {}, {}, {}};
-  if (source.once_in(16)) call.count = 4096 * 2 + size(source);
-  const Block x = numbers(source, call.count), gate = numbers(source, call.count);
-  const float spread = source.among({1.0f, 4.0f, 40.0f});
-  for (int32_t i = 0; i < call.count; ++i) x.as<float>()[i] *= spread;
-  const Block plain(size_t(call.count) * 4), fast(size_t(call.count) * 4);
-  const bool gated = source.coin();
-  call.x = x.as<float>(), call.gate = gated ? gate.as<float>() : nullptr, call.out = plain.as<float>();
-  attention::plain::activation(call);
-  // The result may stand in the place of either.
-  const bool over_gate = gated && source.coin();
-  std::memcpy(fast.data(), over_gate ? gate.data() : x.data(), fast.bytes());
-  call.out = fast.as<float>();
-  (over_gate ? call.gate : call.x) = call.out;
-  attention::activation(call);
-  for (int32_t i = 0; i < call.count; ++i) {
-    const double factor = gated ? gate.as<float>()[i] : 1, at = x.as<float>()[i];
-    const double expected = activate(call.kind, at) * factor;
-    const double granted = 1e-6 * std::fmax(1, std::fabs(at)) * std::fabs(factor);  // as src/norm.cpp says
-    Accuracy accuracy;
-    accuracy.add(plain.as<float>()[i], plain.as<float>()[i], expected, granted);
-    accuracy.add(fast.as<float>()[i], fast.as<float>()[i], expected, granted);
-    if (!accuracy.good("activation")) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 int main(int, char** arguments) {
-  const int rounds = std::atoi(arguments[1]);
-  std::mt19937 generator(20240301);
-  for (int n = 0; n < rounds; ++n) {
-    for (const auto check : {check_merge, check_rope, check_linear, check_embedding, check_norm, check_activation}) {
-      std::vector<uint8_t> bytes(64);
-      for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(generator());
-      Source source(bytes.data(), bytes.size());
-      if (check(source)) continue;
-      std::printf("round %d\n", n);
-      return 1;
-    }
-  }
-  std::printf("%d rounds of merge, rope, linear, embedding, norm and activation agree\n", rounds);
-  return 0;
+  return host::run_rounds(std::atoi(arguments[1]), 20240301, {check_merge, check_rope, check_linear, check_embedding});
 }

@@ -8,9 +8,6 @@
 
 namespace host {
 
-/// A byte that no result is made of by chance: floats of it are -1.5e-33 or so.
-constexpr unsigned char kUntouched = 0x8a;
-
 struct Sizes {
   size_t out, lse, weights;  // elements; 0 where the call doesn't ask for them
 };

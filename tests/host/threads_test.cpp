@@ -59,7 +59,7 @@ std::vector<Block> attend(const Shape& s, bool mean) {
 
 std::vector<Block> multiply(bool packed) {
   static const Block x = random_floats(1 << 15), weight = random_floats(1 << 15), bias = random_floats(256);
-  attention::Linear call{150, 200, 120, 120, 200, x.as<float>(), weight.as<float>(), nullptr, bias.as<float>(), {}, {}};
+  attention::Linear call{150, 200, 120, 120, 200, x.as<float>(), weight.as<float>(), {}, bias.as<float>(), {}, {}, {}};
   const Block together(attention::packed_linear_size(call.N, call.K) * 4);
   attention::pack_linear(call.weight, call.N, call.K, together.as<float>());
   if (packed) call.packed = together.as<float>(), call.weight = nullptr;

@@ -1,10 +1,18 @@
-// Text, tokens and switches: what the reader changes.
+// Text, tokens, model and switches: what the reader changes.
 import { kHeadChoices } from '../state.js';
-import { kMostTokens } from '../tokens.js';
 import { byId, element } from './element.js';
 
-/** @typedef {import('../state.js').Store} Store */
-/** @typedef {import('../state.js').State} State */
+/** @import { ModelInfo, Run } from '../types.js' */
+/** @import { State, Store } from '../state.js' */
+
+/** Texts on which the heads of the trained model show what they do. */
+const kTexts = {
+  'Repeated words': 'blue seven window candle river stone. blue seven window candle river',
+  'Made-up words': 'Zorblat quim vexil. Zorblat quim',
+  Names: 'Mr. Darcy and Miss Bingley walked to Netherfield; Elizabeth was not pleased when Mr. Darcy and Miss',
+  Prose:
+    'It is a truth universally acknowledged, that a single man in possession of a good fortune, must be in want of a wife.',
+};
 
 /** @param {Store} store */
 export function createControls(store) {
@@ -15,6 +23,15 @@ export function createControls(store) {
   causal.addEventListener('change', () => store.set({ causal: causal.checked }));
   rope.addEventListener('change', () => store.set({ rope: rope.checked }));
   byId('reseed').addEventListener('click', () => store.set({ seed: store.state.seed + 1 }));
+  for (const [name, example] of Object.entries(kTexts)) {
+    const button = element('button', { type: 'button', className: 'link' }, name);
+    button.addEventListener('click', () => store.set({ text: example, locked: false }));
+    byId('examples').append(' ', button);
+  }
+  const models = /** @type {HTMLInputElement[]} */ ([...document.querySelectorAll('input[name=model]')]);
+  for (const radio of models) {
+    radio.addEventListener('change', () => store.set({ model: /** @type {State['model']} */ (radio.value) }));
+  }
   const radios = kHeadChoices.map((heads) => {
     const input = element('input', { type: 'radio', name: 'heads', value: String(heads) });
     input.addEventListener('change', () => store.set({ heads }));
@@ -31,21 +48,40 @@ export function createControls(store) {
       if (text.value !== state.text) text.value = state.text;
       causal.checked = state.causal;
       rope.checked = state.rope;
+      for (const radio of models) radio.checked = radio.value === state.model;
       for (const radio of radios) radio.checked = Number(radio.value) === state.heads;
       byId('seed').textContent = String(state.seed);
+      const isUntrained = state.model === 'untrained';
+      hide('.untrained', !isUntrained);
+      hide('.language', isUntrained);
+      hide('.austen', state.model !== 'trained');
+    },
+    /** Lets the reader's own model be chosen. */
+    offerOwn() {
+      byId('model-own').hidden = false;
     },
   };
+}
+
+/** @param {string} selector @param {boolean} isHidden */
+function hide(selector, isHidden) {
+  for (const node of document.querySelectorAll(selector)) node.toggleAttribute('hidden', isHidden);
+}
+
+/** @param {number} shown @param {number} total @param {ModelInfo | null} model null for the untrained layer */
+function countNote(shown, total, model) {
+  const limit = model?.trainedLength ? ` The model was trained on at most ${model.trainedLength} tokens.` : '';
+  if (total > shown) return `The first ${shown} of ${total} tokens; the rest is left out.${limit}`;
+  const rule = model ? limit : ' Split at spaces; a word is one token, and so is every other sign.';
+  return `${total} ${total === 1 ? 'token' : 'tokens'}.${rule}`;
 }
 
 export function createTokenStrip() {
   const list = byId('tokens');
   return {
-    /** @param {string[]} tokens @param {number} total how many the text has */
-    show(tokens, total) {
-      byId('token-count').textContent =
-        total > tokens.length
-          ? `The first ${kMostTokens} of ${total} tokens.`
-          : `${total} ${total === 1 ? 'token' : 'tokens'}.`;
+    /** @param {Run} run @param {ModelInfo | null} model */
+    show({ tokens, total }, model) {
+      byId('token-count').textContent = countNote(tokens.length, total, model);
       list.replaceChildren(
         ...tokens.map((token, i) =>
           element('li', {}, element('span', {}, token), element('span', { className: 'number index' }, String(i))),

@@ -1,67 +1,65 @@
-// Sentences that depend on the run: its time and build, the divisor of the scores, and what equal tokens do.
-import { kModelWidth } from '../model.js';
+// Sentences that depend on the run and the model: time and build, sizes, and what equal tokens do.
 import { byId, element } from './element.js';
-import { formatWeight } from './head-maps.js';
+import { formatBytes, formatTime, formatWeight } from './format.js';
 
-/** @typedef {import('../state.js').State} State */
-/** @typedef {import('../model.js').Run} Run */
-/** @typedef {import('attention-wasm').Attention['info']} Info */
+/** @import { BuildInfo, ModelInfo, Run } from '../types.js' */
 
 const kBuilds = { relaxed: 'relaxed SIMD', baseline: 'SIMD', scalar: 'no SIMD' };
 
-/** @param {number} milliseconds */
-function formatTime(milliseconds) {
-  // Browsers round their clock: a run may begin and end in the same tick.
-  if (milliseconds < 0.005) return '< 0.01 ms';
-  return `${milliseconds < 10 ? milliseconds.toFixed(2) : milliseconds.toFixed(0)} ms`;
-}
-
-/** @param {Info} info */
+/** @param {BuildInfo} info */
 function buildName({ backend, simd, threads }) {
   const kind = backend === 'wasm' ? kBuilds[/** @type {keyof typeof kBuilds} */ (simd)] : backend;
   return `${kind} · ${threads} ${threads === 1 ? 'thread' : 'threads'}`;
 }
 
-/** @param {Info} info */
-export function createFacts(info) {
-  byId('about').textContent =
-    `attention-wasm ${info.version} computes every number here on this device; nothing you type leaves it.`;
+/** @param {ModelInfo} info */
+function modelFact({ name, parameters, layers, heads, kvHeads, width, vocabulary, fileBytes, memoryBytes }) {
+  const millions = (parameters / 1e6).toFixed(parameters < 1e7 ? 2 : 0);
+  return (
+    `${name}: ${millions} M parameters, ${layers} layers of ${heads} query heads on ${kvHeads} key/value heads, width ` +
+    `${width}, ${vocabulary} tokens; ${formatBytes(fileBytes)} of weights, ${formatBytes(memoryBytes)} in memory.`
+  );
+}
 
+export function createFacts() {
   return {
-    /** @param {State} state @param {Run} run */
-    show({ heads }, run) {
-      const width = kModelWidth / heads;
+    /** Before anything has come up. */
+    showStored() {
+      byId('run').replaceChildren('A stored example, until the model is here');
+    },
+    /** @param {BuildInfo} info */
+    showBuild(info) {
+      byId('about').textContent =
+        `attention-wasm ${info.version} computes every number here on this device; nothing you type leaves it.`;
+    },
+    /** @param {BuildInfo} info @param {ModelInfo | null} model null for the untrained layer @param {Run} run */
+    show(info, model, run) {
       byId('run').replaceChildren(
         element('b', { className: 'number' }, formatTime(run.milliseconds)),
         ` · ${buildName(info)}`,
       );
-      const [, , tokens] = run.weights.shape;
-      byId('reasons').replaceChildren(
-        ...[
-          `T = ${tokens} tokens, d_model = ${kModelWidth}, H = ${heads} heads of ${width} channels: ` +
-            'four projections, scores, softmax and weighted values in one call.',
-          ...info.reasons,
-        ].map((fact) => element('li', {}, fact)),
-      );
-      byId('scale-text').textContent = `√${width} ≈ ${Math.sqrt(width).toFixed(2)}`;
-      byId('repeat-note').textContent = repeatNote(run);
+      const fact = model
+        ? `T = ${run.tokens.length} tokens through ${modelFact(model)}`
+        : `T = ${run.tokens.length} tokens, one layer of ${run.heads} heads: projections, scores, softmax and weighted values.`;
+      byId('reasons').replaceChildren(...[fact, ...info.reasons].map((text) => element('li', {}, text)));
+      byId('repeat-note').textContent = model ? '' : repeatNote(run);
     },
   };
 }
 
 /** Equal tokens have equal vectors, so only positions can tell them apart: says whether they do. @param {Run} run */
-function repeatNote({ tokens, weights, inputs }) {
+function repeatNote({ tokens, weights, heads, layer }) {
   const places = repeatedPlaces(tokens);
   if (!places) return '';
   const [first, second] = places;
-  const difference = largestDifference(weights, first, second);
+  const difference = largestDifference(weights, heads, tokens.length, first, second);
   const start = `“${tokens[first]}” stands at ${first} and at ${second}, with the same vector. `;
   if (difference < 5e-4) {
-    return `${start}Nothing tells the model which is which, so in every head the two rows are the same. Turn the positions on.`;
+    return `${start}Nothing tells the layer which is which, so in every head the two rows are the same. Turn the positions on.`;
   }
   const causes = [
-    ...(inputs.config.rope ? ['RoPE turns their queries by position'] : []),
-    ...(inputs.config.isCausal ? ['the mask shows them different pasts'] : []),
+    ...(layer?.config.rope ? ['RoPE turns their queries by position'] : []),
+    ...(layer?.config.isCausal ? ['the mask shows them different pasts'] : []),
   ];
   return `${start}Their rows differ all the same, by up to ${formatWeight(difference)}: ${causes.join(', and ')}.`;
 }
@@ -75,14 +73,13 @@ function repeatedPlaces(tokens) {
   return null;
 }
 
-/** @param {Run['weights']} weights @param {number} first @param {number} second */
-function largestDifference({ data, shape }, first, second) {
-  const [, heads, count] = shape;
+/** @param {Float32Array} weights @param {number} heads @param {number} count @param {number} first @param {number} second */
+function largestDifference(weights, heads, count, first, second) {
   let largest = 0;
   for (let head = 0; head < heads; head++) {
     for (let column = 0; column < count; column++) {
-      const a = data[(head * count + first) * count + column];
-      const b = data[(head * count + second) * count + column];
+      const a = weights[(head * count + first) * count + column];
+      const b = weights[(head * count + second) * count + column];
       largest = Math.max(largest, Math.abs(a - b));
     }
   }

@@ -30,14 +30,6 @@ function shorten(token) {
   return signs.length > kLongestLabel ? `${signs.slice(0, kLongestLabel - 1).join('')}…` : token;
 }
 
-/**
- * The narrowest map in which every token has its label.
- * @param {string[]} tokens @param {CanvasRenderingContext2D} context
- */
-export function readableWidth(tokens, context) {
-  return labelSpace(tokens.map(shorten), context) + tokens.length * kLineHeight;
-}
-
 /** @param {string[]} labels @param {CanvasRenderingContext2D} context */
 function labelSpace(labels, context) {
   context.font = `600 ${labelFont()}`; // as wide as the label of the marked row
@@ -190,16 +182,16 @@ function drawColumnLabel(context, { labels, left, top, cell, upright }, column) 
 /**
  * The marks over a map: the row that is spoken of, its cell, and their two labels.
  * @param {HTMLCanvasElement} canvas @param {Layout} layout
- * @param {{ row: number, column: number, chosen: boolean, locked: boolean, colors: Colors }} mark `chosen`: this map is the one in focus
+ * @param {{ row: number, column: number, locked: boolean, colors: Colors }} mark
  */
-export function drawMark(canvas, layout, { row, column, chosen, locked, colors }) {
+export function drawMark(canvas, layout, { row, column, locked, colors }) {
   const context = begin(canvas, layout);
   const { left, top, cell, labels } = layout;
   if (labels.length === 0) return;
   const gap = cell >= kGapFrom ? 1 : 0;
   const y = top + row * cell;
   frame(context, [left, y, cell * labels.length - gap, cell - gap], 1, colors);
-  frame(context, [left + column * cell, y, cell - gap, cell - gap], chosen && locked ? 3 : 2, colors);
+  frame(context, [left + column * cell, y, cell - gap, cell - gap], locked ? 3 : 2, colors);
   context.font = `600 ${labelFont()}`;
   const textWidth = (/** @type {number} */ i) => Math.min(left, context.measureText(labels[i]).width + kLabelGap * 2);
   context.fillStyle = colors.ground;

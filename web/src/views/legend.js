@@ -1,10 +1,12 @@
 // What the colours mean, and the cell in focus in words.
 import { kGradient } from '../scale.js';
+import { headName } from '../state.js';
 import { byId, element } from './element.js';
-import { formatWeight } from './head-maps.js';
+import { headWeights } from './focus-map.js';
+import { formatWeight } from './format.js';
 
-/** @typedef {import('../state.js').State} State */
-/** @typedef {import('../model.js').Run} Run */
+/** @import { State } from '../state.js' */
+/** @import { Run } from '../types.js' */
 
 export function createLegend() {
   const tick = element('span', { className: 'tick' });
@@ -15,7 +17,7 @@ export function createLegend() {
   const axes = element(
     'p',
     { className: 'axes' },
-    'Rows ask, columns are asked; each row adds up to 1. Heads and tokens count from 0.',
+    'Rows ask, columns are asked; each row adds up to 1. Layers, heads and tokens count from 0.',
   );
   const readout = element('p', { className: 'readout', id: 'readout', 'aria-live': 'polite' });
   byId('legend').append(
@@ -29,13 +31,14 @@ export function createLegend() {
       hidden,
     ),
     axes,
-    readout,
   );
+  byId('readout-place').append(readout);
 
   return {
     /** @param {State} state @param {Run} run @param {number} highest */
-    show({ causal, focus, locked }, { tokens, weights }, highest) {
-      const { head, row, column } = focus;
+    show(state, run, highest) {
+      const { row, column } = state.focus;
+      const { tokens, causal } = run;
       const count = tokens.length;
       highestText.textContent = formatWeight(highest);
       hidden.hidden = !causal;
@@ -44,15 +47,15 @@ export function createLegend() {
         readout.textContent = 'The text has no tokens yet.';
         return;
       }
-      const weight = weights.data[(head * count + row) * count + column];
+      const weight = headWeights(run, state)[row * count + column];
       const isHidden = causal && column > row;
       tick.hidden = isHidden;
       tick.style.left = `${(100 * weight) / highest}%`;
       readout.replaceChildren(
-        element('b', {}, `H${head}`),
+        element('b', {}, headName(state.at)),
         ` · ${row} “${tokens[row]}” asks ${column} “${tokens[column]}”: `,
         element('b', { className: 'number' }, isHidden ? 'hidden' : formatWeight(weight)),
-        locked ? ' · locked' : '',
+        state.locked ? ' · locked' : '',
       );
     },
   };

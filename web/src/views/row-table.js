@@ -1,10 +1,11 @@
 // The row in focus as a table with bars: the numbers behind one line of a map, for eyes and for screen readers.
+import { headName } from '../state.js';
 import { byId, element } from './element.js';
-import { formatWeight } from './head-maps.js';
+import { headWeights } from './focus-map.js';
+import { formatWeight } from './format.js';
 
-/** @typedef {import('../state.js').Store} Store */
-/** @typedef {import('../state.js').State} State */
-/** @typedef {import('../model.js').Run} Run */
+/** @import { State, Store } from '../state.js' */
+/** @import { Run } from '../types.js' */
 /** @typedef {{ row: HTMLTableRowElement, token: HTMLElement, bar: HTMLElement, value: HTMLElement }} Line */
 
 /** @param {Store} store */
@@ -60,15 +61,20 @@ export function createRowTable(store) {
 
   return {
     /** @param {State} state @param {Run} run */
-    show({ causal, focus }, { tokens, weights }) {
-      const { head, row, column } = focus;
+    show(state, run) {
+      const { row, column } = state.focus;
+      const { tokens, causal } = run;
       const count = tokens.length;
       while (lines.length > count) lines.pop()?.row.remove();
       while (lines.length < count) lines.push(createLine(lines.length));
       panel.hidden = count === 0;
       if (count === 0) return;
-      caption.replaceChildren(element('b', {}, `H${head}`), ` · row ${row} `, element('b', {}, `“${tokens[row]}”`));
-      const values = weights.data.subarray((head * count + row) * count, (head * count + row + 1) * count);
+      caption.replaceChildren(
+        element('b', {}, headName(state.at)),
+        ` · row ${row} `,
+        element('b', {}, `“${tokens[row]}”`),
+      );
+      const values = headWeights(run, state).subarray(row * count, (row + 1) * count);
       const highest = Math.max(...values);
       lines.forEach((line, index) => {
         const isHidden = causal && index > row;
@@ -78,7 +84,19 @@ export function createRowTable(store) {
         line.row.classList.toggle('chosen', index === column);
         line.value.textContent = isHidden ? 'hidden' : formatWeight(values[index]);
       });
+      keepInSight(panel, lines[column].row);
       sum.textContent = formatWeight(values.reduce((total, value) => total + value, 0));
     },
   };
+}
+
+/**
+ * Scrolls the panel, and the panel alone, as far as it takes to show a line below the heading.
+ * @param {HTMLElement} panel @param {HTMLElement} line
+ */
+function keepInSight(panel, line) {
+  const margin = 3 * line.offsetHeight; // caption and heading stay in place above
+  const top = line.getBoundingClientRect().top - panel.getBoundingClientRect().top;
+  if (top < margin) panel.scrollTop += top - margin;
+  else if (top + margin > panel.clientHeight) panel.scrollTop += top + margin - panel.clientHeight;
 }

@@ -16,7 +16,7 @@ export function hashText(text) {
  * mulberry32: uniform on (0, 1).
  * @param {number} seed
  */
-function uniform(seed) {
+export function uniform(seed) {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;

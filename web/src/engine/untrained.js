@@ -1,19 +1,13 @@
-// From tokens to attention weights: a multi-head layer of the package with random, seeded parameters.
+// One layer that is not trained: multi-head attention of the package with random, seeded parameters. It has the switches
+// that a trained model can't be asked to bear.
 import { hashText, normals } from './random.js';
+import { splitText } from './words.js';
 
-/** @typedef {import('attention-wasm').Attention} Attention */
-/** @typedef {{ data: Float32Array, shape: readonly number[] }} Tensor */
+/** @import { Attention } from 'attention-wasm' */
+/** @import { Run, Tensor } from '../types.js' */
 /** @typedef {{ heads: number, causal: boolean, rope: boolean, seed: number }} LayerSettings */
-/**
- * @typedef {object} Run what one run of the layer took and gave
- * @property {string[]} tokens
- * @property {Tensor} weights [1, H, T, T]
- * @property {Tensor} output [1, T, dModel]
- * @property {number} milliseconds
- * @property {{ x: Tensor, stateDict: Record<string, Tensor>, config: ReturnType<typeof layerConfig> }} inputs
- */
 
-export const kModelWidth = 64;
+const kModelWidth = 64;
 
 /** Standard deviation of a query or key channel: scores spread by its square, enough for uneven rows. */
 const kSpread = 1.3;
@@ -52,7 +46,7 @@ function embed(tokens, seed) {
 }
 
 /** @param {Attention} attention */
-export function createModel(attention) {
+export function createUntrained(attention) {
   /** @type {{ key: string, layer: ReturnType<Attention['multiHeadAttention']>, stateDict: Record<string, Tensor> } | null} */
   let current = null;
 
@@ -70,23 +64,19 @@ export function createModel(attention) {
   }
 
   return {
-    /**
-     * @param {string[]} tokens
-     * @param {LayerSettings} settings
-     * @returns {Run}
-     */
-    run(tokens, settings) {
+    /** @param {string} text @param {LayerSettings} settings @returns {Run} */
+    run(text, settings) {
+      const { tokens, total } = splitText(text);
       const { layer, stateDict } = layerFor(settings);
       const x = embed(tokens, settings.seed);
       const start = performance.now();
       const { output, weights } = layer.forward(x, { needWeights: true });
       const milliseconds = performance.now() - start;
+      const { heads, causal } = settings;
       return {
-        tokens,
-        weights: /** @type {Tensor} */ (weights),
-        output: /** @type {Tensor} */ (output),
-        milliseconds,
-        inputs: { x, stateDict, config: layerConfig(settings) },
+        ...{ tokens, ids: [], total, layers: 1, heads, causal, milliseconds },
+        weights: /** @type {Tensor} */ (weights).data,
+        layer: { x, output: /** @type {Tensor} */ (output), stateDict, config: layerConfig(settings) },
       };
     },
   };

@@ -1,0 +1,124 @@
+// The grid of heads, their labels, and what is left of the model without some of them.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { shipped } from '../support/shipped-model.js';
+import { assertClose } from '../support/tensors.js';
+import { measuresOf, stateOf, useBrowser, weightAt } from './support.js';
+
+const visit = useBrowser();
+const kInduction = ['L4·H0', 'L4·H2', 'L4·H3'];
+const kPrevious = ['L2·H2', 'L2·H3', 'L3·H3'];
+
+const labels = (page) =>
+  page
+    .locator('.thumbnail')
+    .evaluateAll((nodes) => nodes.map((node) => [...node.children].slice(1).map((each) => each.textContent)));
+
+test('a thumbnail for each head, with the labels of the card, and the scores behind them', async () => {
+  await visit('', {}, async (page) => {
+    const { scores } = await measuresOf(page);
+    const { scores: card } = shipped.heads;
+    assertClose(scores.previous.flat(), card.previous_random.flat(), { absolute: 0.03 });
+    assertClose(scores.induction.flat(), card.induction_random.flat(), { absolute: 0.05 });
+    assertClose(scores.itself.flat(), card.self.flat(), { absolute: 0.05 });
+    assertClose(scores.first.flat(), card.first.flat(), { absolute: 0.12 });
+    const shown = await labels(page);
+    assert.deepEqual(
+      shown.map(([name]) => name),
+      Array.from({ length: 20 }, (_, i) => `L${Math.floor(i / 4)}·H${i % 4}`),
+    );
+    const named = (role) => shown.filter((each) => each[1] === role).map(([name]) => name);
+    assert.deepEqual(named('induction'), kInduction);
+    assert.deepEqual(named('previous token'), kPrevious);
+    assert.deepEqual(named('itself'), ['L0·H2', 'L0·H3']);
+    assert.equal(named('no clear role').length, 12);
+    assert.match(await page.locator('#head-scores').textContent(), /induction 0\.9\d/);
+    assert.ok(await page.getByText(/induction heads of this model come from drills/).isVisible());
+  });
+});
+
+test('a click and the arrow keys choose a head: matrix, title, readout and table follow', async () => {
+  await visit('', {}, async (page) => {
+    const state = await stateOf(page);
+    await page.getByRole('radio', { name: /^L2·H2/ }).click();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight'); // no further head there
+    const chosen = page.locator('.thumbnail[aria-checked=true]');
+    assert.match(await chosen.textContent(), /^L2·H3/);
+    assert.ok(await chosen.evaluate((node) => node === document.activeElement));
+    await page.keyboard.press('ArrowDown');
+    assert.match(await page.locator('#head-title').textContent(), /^L3·H3 · previous token$/);
+    const value = weightAt(state, [3, 3], 33, 16).toFixed(3);
+    assert.equal(await page.locator('#readout').textContent(), `L3·H3 · 33 “ver” asks 16 “·st”: ${value}`);
+    assert.match(await page.locator('#row-panel caption').textContent(), /^L3·H3 /);
+    assert.ok(await page.getByRole('application', { name: /head L3·H3,/ }).isVisible());
+  });
+});
+
+async function effectsShown(page) {
+  const { effects } = await measuresOf(page);
+  const cell = (id) => page.locator(`#${id}`).textContent();
+  const shown = {
+    copying: [await cell('copying-before'), await cell('copying-after')],
+    loss: [await cell('loss-before'), await cell('loss-after')],
+  };
+  return { effects, shown };
+}
+
+test('all induction heads off: copying is gone, the loss hardly rises, another token comes next', async () => {
+  await visit('', {}, async (page) => {
+    await measuresOf(page);
+    const before = await stateOf(page);
+    await page.getByRole('button', { name: 'All 3 induction heads off' }).click();
+    const { effects, shown } = await effectsShown(page);
+    const [whole, without] = [effects['[]'], effects['[[4,0],[4,2],[4,3]]']];
+    assert.ok(whole.copied > 500);
+    assertClose([whole.copying, without.copying], [0.997, 0.0006], { absolute: 0.012 });
+    assertClose([without.loss - whole.loss], [0.01], { absolute: 0.05 });
+    const percent = (share) => `${(100 * share).toFixed(share > 0.9995 ? 0 : 1)} %`;
+    assert.deepEqual(shown.copying, [percent(whole.copying), percent(without.copying)]);
+    assert.deepEqual(shown.loss, [whole.loss.toFixed(3), without.loss.toFixed(3)]);
+    const { candidates } = await stateOf(page);
+    const expected = candidates.find(({ token }) => token === '·st');
+    assertClose([expected.before], [before.candidates[0].after], { absolute: 1e-6 });
+    assert.ok(expected.after < 0.02);
+    assert.equal(await page.locator('#next tbody tr').first().locator('.bar').count(), 2);
+    assert.deepEqual(
+      (await labels(page)).filter((each) => each[1] === 'off').map(([name]) => name),
+      kInduction,
+    );
+    assert.match(await page.locator('#off-list').textContent(), /^Off: L4·H0, L4·H2, L4·H3\.$/);
+    await page.getByRole('button', { name: 'All on' }).click();
+    assert.deepEqual((await stateOf(page)).candidates, before.candidates);
+    assert.equal(await page.locator('#copying-after').textContent(), '–');
+  });
+});
+
+test('all previous-token heads off: copying and the loss suffer', async () => {
+  await visit('', {}, async (page) => {
+    await measuresOf(page);
+    const group = page.getByRole('button', { name: 'All 3 previous-token heads off' });
+    await group.click();
+    const { effects } = await effectsShown(page);
+    const [whole, without] = [effects['[]'], effects['[[2,2],[2,3],[3,3]]']];
+    assertClose([without.copying], [0.041], { absolute: 0.04 });
+    assertClose([without.loss - whole.loss], [0.556], { absolute: 0.2 });
+    assert.equal(await group.getAttribute('aria-pressed'), 'true');
+    await group.click();
+    assert.deepEqual((await stateOf(page)).state.off, []);
+  });
+});
+
+test('one head off and on, by its switch', async () => {
+  await visit('', {}, async (page) => {
+    const before = await stateOf(page);
+    await page.getByLabel('L4·H2 on').click();
+    const off = await stateOf(page);
+    assert.deepEqual(off.state.off, [[4, 2]]);
+    assert.match(await page.locator('#head-title').textContent(), /· off$/);
+    assert.deepEqual(off.weights, before.weights, 'the last layer: nothing below it has changed');
+    assert.notDeepEqual(off.candidates, before.candidates);
+    await page.getByLabel('L4·H2 on').click();
+    assert.deepEqual((await stateOf(page)).candidates, before.candidates);
+  });
+});
