@@ -21,7 +21,7 @@ namespace {
 
 constexpr int32_t kGroups = 4;
 constexpr int32_t kBlockRows = kGroups * kLanes;
-constexpr int32_t kStrip = 64;  // columns of the result that are turned back into rows at once
+constexpr int32_t kStrip = 64;        // columns of the result that are turned back into rows at once
 constexpr int32_t kBlockColumns = 4;  // of a packed weight
 
 struct Workspace {

@@ -52,13 +52,17 @@ extern "C" [[clang::noinline]] float matrix_product(int repeats) {
 
 extern "C" int matrix_product_flops() { return kDepth * 4 * 8 * 2; }  // of one repeat
 
-/// Reads `vectors` vectors, a multiple of four, one after the other.
+/// Reads `vectors` vectors, a multiple of eight, in two halves at once: as keys and values are read, and faster than
+/// one run through all.
 extern "C" [[clang::noinline]] int read(const v128_t* data, size_t vectors) {
+  const v128_t* other = data + vectors / 2;
   v128_t any[4] = {};
 #pragma clang loop unroll(disable)
-  for (const v128_t* end = data + vectors; data < end; data += 4) {
+  for (const v128_t* end = other; data < end; data += 4, other += 4) {
 #pragma clang loop unroll(full)
-    for (int n = 0; n < 4; ++n) any[n] = wasm_v128_or(any[n], wasm_v128_load(data + n));
+    for (int n = 0; n < 4; ++n) {
+      any[n] = wasm_v128_or(any[n], wasm_v128_or(wasm_v128_load(data + n), wasm_v128_load(other + n)));
+    }
   }
   const v128_t all = wasm_v128_or(wasm_v128_or(any[0], any[1]), wasm_v128_or(any[2], any[3]));
   return wasm_i32x4_extract_lane(all, 0);

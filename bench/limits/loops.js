@@ -16,7 +16,7 @@ export function loops(bytes) {
     const repeats = Math.ceil((kSlice * 2e7) / matrix_product_flops()); // a slice at 20 GFLOP/s, less on a faster machine
     return (ms) => best(ms, matrix_product_flops() * repeats, () => matrix_product(repeats));
   };
-  const vectors = Math.floor(bytes / 64) * 4;
+  const vectors = Math.floor(bytes / 128) * 8;
   return {
     mulAdd: product(baseline),
     madd: product(instance('relaxed')),

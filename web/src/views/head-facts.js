@@ -17,7 +17,7 @@ export function showHeadFacts({ at, off }, scores) {
   );
   const value = (/** @type {number[][]} */ averages) => averages[layer][head].toFixed(2);
   byId('head-scores').textContent = scores
-    ? `Average weight: token before ${value(scores.previous)} · induction ${value(scores.induction)} · ` +
-      `itself ${value(scores.itself)} · first token ${value(scores.first)}`
+    ? `Average: token before ${value(scores.previous)} · induction ${value(scores.induction)} · ` +
+      `itself ${value(scores.itself)} · first ${value(scores.first)}`
     : '';
 }

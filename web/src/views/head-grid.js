@@ -15,6 +15,8 @@ const kMove = /** @type {Record<string, readonly [number, number]>} */ ({
   ArrowRight: [0, 1],
 });
 
+const kWrapAt = 4;
+
 /** @param {Store} store */
 export function createHeadGrid(store) {
   const grid = byId('head-grid');
@@ -54,7 +56,8 @@ export function createHeadGrid(store) {
     const last = thumbnails.at(-1)?.head;
     if (last && sameHead(last, [layers - 1, heads - 1]) && thumbnails.length === layers * heads) return;
     thumbnails = Array.from({ length: layers * heads }, (_, i) => createThumbnail([Math.floor(i / heads), i % heads]));
-    grid.style.setProperty('--heads', String(heads));
+    // The heads of a single layer wrap; those of several stand below one another.
+    grid.style.setProperty('--columns', String(layers > 1 ? heads : Math.min(heads, kWrapAt)));
     grid.replaceChildren(...thumbnails.map(({ button }) => button));
   }
 

@@ -9,6 +9,7 @@ import { createNextTokens } from './next-tokens.js';
 import { createProgress } from './progress.js';
 import { createRowTable } from './row-table.js';
 import { createSwitches } from './switches.js';
+import { createTakeAway } from './take-away.js';
 
 /** @import { BuildInfo, Candidate, HeadScores, ModelInfo, Run } from '../types.js' */
 /** @import { HeadName } from '../types.js' */
@@ -31,6 +32,7 @@ export function createViews(store) {
   let highest = 0;
   /** @type {HeadScores | null} */
   let scores = null;
+  createTakeAway(store, () => run);
 
   function showFocus() {
     if (!run) return;
@@ -40,12 +42,11 @@ export function createViews(store) {
     rowTable.show(store.state, run);
   }
 
-  function showHead() {
+  function showLabels() {
     if (!run) return;
     grid.mark(store.state, scores);
     showHeadFacts(store.state, scores);
     switches.show(store.state, scores);
-    map.draw();
   }
 
   /** @param {Run} shown @param {ModelInfo | null} model */
@@ -56,7 +57,7 @@ export function createViews(store) {
     strip.show(run, model);
     grid.show(run, highest);
     map.show(run, highest);
-    showHead();
+    showLabels();
     showFocus();
   }
 
@@ -81,8 +82,9 @@ export function createViews(store) {
     },
     /** @param {HeadScores | null} measured */
     showScores(measured) {
+      if (measured === scores) return;
       scores = measured;
-      showHead();
+      showLabels();
     },
     /** @param {Effects} effects */
     showEffects(effects) {
@@ -90,7 +92,10 @@ export function createViews(store) {
     },
     /** @param {Set<keyof State>} changed of what needs no run */
     update(changed) {
-      if (changed.has('at')) showHead();
+      if (changed.has('at')) {
+        showLabels();
+        map.draw();
+      }
       showFocus();
     },
     draw() {
