@@ -311,7 +311,9 @@ if (process.send) {
   await main(async () => {
     const { only, peers, quick = false } = readOptions(['only', 'peers'], ['quick']);
     const able = ['attention-wasm', 'onnxruntime-web'];
-    const chosen = chosenContestants(peers?.split(',') ?? []).filter(({ module }) => able.includes(module));
+    const chosen = chosenContestants(peers?.split(',') ?? []).filter(
+      ({ module, only: some }) => able.includes(module) && !some,
+    );
     setUp({ peers: true });
     const { processor, cores, node, load } = machine();
     console.log(`${processor}, ${cores} cores, Node ${node}; load ${load.toFixed(1)} at the start.`);

@@ -11,6 +11,7 @@ export default {
       'attention-wasm': here('../bindings/index.js'),
     },
   },
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   worker: { format: 'es' },
   build: {
     outDir: here('../build/page'),
