@@ -40,34 +40,49 @@ export {
  */
 export async function load(options) {
   const checked = checkLoad(options);
-  const reasons = checked.backend === 'auto' ? ['webgpu: not part of this version'] : [];
-  const loaded = await loadWasm(checked);
-  loaded.module._setThreads(loaded.threads);
-  const { simd, threads } = loaded;
-  const info = {
-    version,
-    backend: /** @type {const} */ ('wasm'),
-    simd,
-    threads,
-    reasons: [...reasons, ...loaded.reasons],
-  };
-  return new Attention(new WasmBackend(loaded.module), info);
+  const { backend = 'wasm' } = checked;
+  if (backend === 'wasm') return wasmAttention(checked, []);
+  const { loadWebgpu } = await import('./webgpu/load.js'); // not part of what wasm alone downloads
+  const loaded = await loadWebgpu(checked);
+  if ('reason' in loaded) return wasmAttention(checked, [loaded.reason]);
+  return new Attention(loaded.backend, { version, ...loaded.info, reasons: [] });
+}
+
+/** @param {LoadOptions} options @param {string[]} reasons why it isn't webgpu */
+async function wasmAttention(options, reasons) {
+  const { module, simd, threads, reasons: others } = await loadWasm(options);
+  module._setThreads(threads);
+  const info = { version, backend: /** @type {const} */ ('wasm'), simd, threads, reasons: [...reasons, ...others] };
+  return new Attention(new WasmBackend(module), info);
 }
 
 /** A loaded instance: its functions work in a memory of its own. */
 export class Attention {
   #backend;
+  #again;
   #tables = new RopeTables();
 
   /**
    * Made by load().
    * @param {WasmBackend} backend @param {Info} info
+   * @param {() => Promise<{ backend: WasmBackend, info: Info }>} [again] what to go on with after a loss
    */
-  constructor(backend, info) {
+  constructor(backend, info, again) {
     this.#backend = backend;
+    this.#again = again;
     /** What came up, and why not better. @type {Readonly<Info>} */
     this.info = Object.freeze(info);
     register(this, backend);
+  }
+
+  /**
+   * One call, made by `body`: at once on wasm; on webgpu recorded at once, and a promise.
+   * @template R
+   * @param {string} fn @param {(context: Context & { backend: WasmBackend }) => R} body
+   * @returns {R}
+   */
+  #run(fn, body) {
+    return this.#backend.run(() => body(this.#context(fn)));
   }
 
   /** @param {string} fn */
@@ -102,19 +117,20 @@ export class Attention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_DTYPE, OUT_OF_MEMORY
    */
   tensor(data, shape, dtype) {
-    const { fn } = this.#context('tensor');
-    const count = countOf(fn, 'shape', shape);
-    const isGiven = data !== null && data !== undefined;
-    const type = isGiven ? dtypeOf(fn, 'data', data, dtype) : (dtype ?? 'float32');
-    if (type !== 'float32' && type !== 'float16' && type !== 'bfloat16') {
-      refuse('INVALID_DTYPE', fn, `dtype must be 'float32', 'float16' or 'bfloat16'`, dtype);
-    }
-    if (isGiven && data.length !== count) {
-      refuse('INVALID_SHAPE', fn, `data must have the ${count} elements of shape [${shape.join(', ')}]`, data.length);
-    }
-    const isFloat16Array = typedArrayName(data) === 'Float16Array';
-    const of = { shape, count, dtype: type, isFloat16Array };
-    return /** @type {Tensor<any>} */ (this.#backend.tensor(fn, data ?? null, of));
+    return this.#run('tensor', ({ fn, backend }) => {
+      const count = countOf(fn, 'shape', shape);
+      const isGiven = data !== null && data !== undefined;
+      const type = isGiven ? dtypeOf(fn, 'data', data, dtype) : (dtype ?? 'float32');
+      if (type !== 'float32' && type !== 'float16' && type !== 'bfloat16') {
+        refuse('INVALID_DTYPE', fn, `dtype must be 'float32', 'float16' or 'bfloat16'`, dtype);
+      }
+      if (isGiven && data.length !== count) {
+        refuse('INVALID_SHAPE', fn, `data must have the ${count} elements of shape [${shape.join(', ')}]`, data.length);
+      }
+      const isFloat16Array = typedArrayName(data) === 'Float16Array';
+      const of = { shape, count, dtype: type, isFloat16Array };
+      return /** @type {Tensor<any>} */ (backend.tensor(fn, data ?? null, of));
+    });
   }
 
   /**
@@ -135,9 +151,10 @@ export class Attention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   scaledDotProductAttention(q, k, v, options) {
-    const context = this.#context('scaledDotProductAttention');
-    const call = describeAttention(context, q, k, v, options);
-    return /** @type {AttentionResult<T>} */ (present(this.#backend.attention(call)));
+    return this.#run('scaledDotProductAttention', (context) => {
+      const call = describeAttention(context, q, k, v, options);
+      return /** @type {AttentionResult<T>} */ (present(context.backend.attention(call)));
+    });
   }
 
   /**
@@ -154,10 +171,12 @@ export class Attention {
    * @throws {AttentionError} as scaledDotProductAttention
    */
   varlenAttention(q, k, v, options) {
-    const context = this.#context('varlenAttention');
-    const { call, perSequence } = describeVarlen(context, q, k, v, options);
-    const weights = perSequence?.map((part) => /** @type {Float32Result} */ (this.#backend.attention(part).weights));
-    return /** @type {VarlenResult<T>} */ (present({ ...this.#backend.attention(call), weights }));
+    return this.#run('varlenAttention', (context) => {
+      const { backend } = context;
+      const { call, perSequence } = describeVarlen(context, q, k, v, options);
+      const weights = perSequence?.map((part) => /** @type {Float32Result} */ (backend.attention(part).weights));
+      return /** @type {VarlenResult<T>} */ (present({ ...backend.attention(call), weights }));
+    });
   }
 
   /**
@@ -171,8 +190,10 @@ export class Attention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   mergeAttention(parts, options) {
-    const call = describeMerge(this.#context('mergeAttention'), parts, options);
-    return /** @type {{ output: Result<T>, lse: Float32Result }} */ (this.#backend.merge(call));
+    return this.#run('mergeAttention', (context) => {
+      const call = describeMerge(context, parts, options);
+      return /** @type {{ output: Result<T>, lse: Float32Result }} */ (context.backend.merge(call));
+    });
   }
 
   /**
@@ -185,8 +206,10 @@ export class Attention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   rope(x, options) {
-    const call = describeRope(this.#context('rope'), this.#tables, x, options);
-    return /** @type {Result<T>} */ (this.#backend.rope(call));
+    return this.#run('rope', (context) => {
+      const call = describeRope(context, this.#tables, x, options);
+      return /** @type {Result<T>} */ (context.backend.rope(call));
+    });
   }
 
   /**
@@ -196,12 +219,13 @@ export class Attention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE
    */
   ropeTables(options) {
-    const { fn } = this.#context('ropeTables');
-    const { rotation, shape } = describeTables(fn, options);
-    const { cos, sin } = rotate(this.#tables, rotation, false);
-    /** @param {Float32Array} data @returns {Float32Result} */
-    const result = (data) => ({ data: data.slice(), shape: [...shape], dtype: 'float32' });
-    return { cos: result(cos), sin: result(sin) };
+    return this.#run('ropeTables', ({ fn }) => {
+      const { rotation, shape } = describeTables(fn, options);
+      const { cos, sin } = rotate(this.#tables, rotation, false);
+      /** @param {Float32Array} data @returns {Float32Result} */
+      const result = (data) => ({ data: data.slice(), shape: [...shape], dtype: 'float32' });
+      return { cos: result(cos), sin: result(sin) };
+    });
   }
 
   /** The frequencies of RoPE; the same as the export of that name. */
@@ -219,8 +243,10 @@ export class Attention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   linear(x, weight, bias, options) {
-    const call = describeLinear(this.#context('linear'), x, weight, bias, options);
-    return /** @type {Result<T>} */ (this.#backend.linear(call));
+    return this.#run('linear', (context) => {
+      const call = describeLinear(context, x, weight, bias, options);
+      return /** @type {Result<T>} */ (context.backend.linear(call));
+    });
   }
 
   /**
@@ -231,8 +257,9 @@ export class Attention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   packLinear(weight, bias) {
-    const context = this.#context('packLinear');
-    return this.#backend.packLinear(context.fn, describeParameters(context, weight, bias));
+    return this.#run('packLinear', (context) =>
+      context.backend.packLinear(context.fn, describeParameters(context, weight, bias)),
+    );
   }
 
   /**
@@ -247,7 +274,7 @@ export class Attention {
    * @throws {AttentionError} INVALID_OPTION, INVALID_SHAPE, INVALID_DTYPE, DISPOSED
    */
   multiHeadAttention(options) {
-    return new MultiHeadAttention(this.#context('multiHeadAttention'), this.#tables, options);
+    return this.#run('multiHeadAttention', (context) => new MultiHeadAttention(context, this.#tables, options));
   }
 
   /**
@@ -262,7 +289,7 @@ export class Attention {
    * @throws {AttentionError} INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   keyValueCache(options) {
-    return new KeyValueCache(this.#context('keyValueCache'), options);
+    return this.#run('keyValueCache', (context) => new KeyValueCache(context, options));
   }
 
   /**
@@ -308,7 +335,7 @@ export class Attention {
    * @returns {any}
    */
   #norm(name, x, options) {
-    return this.#backend.norm(describeNorm(this.#context(name), name, x, options));
+    return this.#run(name, (context) => context.backend.norm(describeNorm(context, name, x, options)));
   }
 
   /**
@@ -321,7 +348,10 @@ export class Attention {
    * @throws {AttentionError} as rmsNorm
    */
   gelu(x, options) {
-    return /** @type {any} */ (this.#backend.activation(describeGelu(this.#context('gelu'), x, options)));
+    return this.#run(
+      'gelu',
+      (context) => /** @type {any} */ (context.backend.activation(describeGelu(context, x, options))),
+    );
   }
 
   /**
@@ -333,7 +363,10 @@ export class Attention {
    * @throws {AttentionError} as rmsNorm
    */
   silu(x, options) {
-    return /** @type {any} */ (this.#backend.activation(describeSilu(this.#context('silu'), x, options)));
+    return this.#run(
+      'silu',
+      (context) => /** @type {any} */ (context.backend.activation(describeSilu(context, x, options))),
+    );
   }
 
   /** Lets go of the whole memory; tensors and weights in it can't be used any more. Twice is harmless. */

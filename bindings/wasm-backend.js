@@ -16,6 +16,7 @@ import { appendTokens, cacheSizes, cacheStorage, readRows, writeRows } from './w
 /** @import { WasmModule } from './wasm.js' */
 
 export class WasmBackend {
+  kind = /** @type {const} */ ('wasm');
   disposed = false;
 
   /** @param {WasmModule} module */
@@ -24,6 +25,17 @@ export class WasmBackend {
     this.memory = new Memory(module);
     /** Whether precision: 'int8' is any use. */
     this.multipliesBytes = module._dotOfBytes();
+  }
+
+  /**
+   * Makes one call: at once.
+   * @template R
+   * @param {() => R} body
+   * @param {(error: unknown) => void} [_undo] for backends whose calls can fail later
+   * @returns {R}
+   */
+  run(body, _undo) {
+    return body();
   }
 
   /**
@@ -49,6 +61,11 @@ export class WasmBackend {
       ? this.memory.copyOut(fn, pointerOf(storage) + start * bytesOf(dtype), dtype, count, isFloat16Array)
       : partOf(operand).slice();
     return { data, shape: [...shape], dtype };
+  }
+
+  /** A resident copy of an operand. @param {string} fn @param {Operand} operand */
+  keep(fn, operand) {
+    return this.tensor(fn, /** @type {TensorData} */ (this.read(fn, operand).data), operand);
   }
 
   /** @param {string} fn @param {number} bytes @returns {Storage & { pointer: number }} */
