@@ -30,7 +30,8 @@ export {
   Tensor,
 };
 
-/** @import { AttentionOptions, AttentionResult, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
+/** @import { Context } from './check.js' */
+/** @import { AttentionOptions, AttentionResult, Capabilities, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
 
 /**
  * Loads the package: picks the best build that the engine can run. Nothing is fetched before this call.
@@ -40,12 +41,11 @@ export {
  */
 export async function load(options) {
   const checked = checkLoad(options);
-  const { backend = 'wasm' } = checked;
-  if (backend === 'wasm') return wasmAttention(checked, []);
+  if ((checked.backend ?? 'wasm') === 'wasm') return wasmAttention(checked, []);
   const { loadWebgpu } = await import('./webgpu/load.js'); // not part of what wasm alone downloads
   const loaded = await loadWebgpu(checked);
   if ('reason' in loaded) return wasmAttention(checked, [loaded.reason]);
-  return new Attention(loaded.backend, { version, ...loaded.info, reasons: [] });
+  return new Attention(loaded.backend, { version, ...loaded.info }, loaded.again);
 }
 
 /** @param {LoadOptions} options @param {string[]} reasons why it isn't webgpu */
@@ -56,16 +56,20 @@ async function wasmAttention(options, reasons) {
   return new Attention(new WasmBackend(module), info);
 }
 
+/** @typedef {() => Promise<{ backend: WasmBackend, info: Omit<Info, 'version'> }>} Again */
+
 /** A loaded instance: its functions work in a memory of its own. */
 export class Attention {
   #backend;
   #again;
   #tables = new RopeTables();
+  /** @type {Promise<void> | null} */
+  #recovery = null;
 
   /**
    * Made by load().
    * @param {WasmBackend} backend @param {Info} info
-   * @param {() => Promise<{ backend: WasmBackend, info: Info }>} [again] what to go on with after a loss
+   * @param {Again} [again] what to go on with after a loss of the device
    */
   constructor(backend, info, again) {
     this.#backend = backend;
@@ -82,7 +86,38 @@ export class Attention {
    * @returns {R}
    */
   #run(fn, body) {
+    if (this.#backend.lost && !this.#backend.disposed) {
+      return /** @type {any} */ (this.#recover().then(() => this.#run(fn, body)));
+    }
     return this.#backend.run(() => body(this.#context(fn)));
+  }
+
+  /** After a loss: all calls that wait for something to go on with wait for the same. */
+  #recover() {
+    this.#recovery ??= /** @type {Again} */ (this.#again)()
+      .then(({ backend, info }) => {
+        if (this.#backend.disposed) backend.dispose();
+        this.#backend = backend;
+        this.info = Object.freeze({ version, ...info });
+        register(this, backend);
+      })
+      .finally(() => {
+        this.#recovery = null;
+      });
+    return this.#recovery;
+  }
+
+  /**
+   * What the backend that came up can't do, and what it uses.
+   * @returns {Capabilities}
+   */
+  capabilities() {
+    return this.#context('capabilities').backend.capabilities;
+  }
+
+  /** On webgpu the GPUDevice that calls run on, for handlers of its loss or its errors; else null. @returns {unknown} */
+  get device() {
+    return this.#context('device').backend.device;
   }
 
   /** @param {string} fn */

@@ -1,5 +1,4 @@
 // A multi-head attention layer over resident memory: project, turn, attend, project; no intermediate leaves the module.
-import { operand } from './check.js';
 import { describeForward } from './check-forward.js';
 import { linearCall } from './check-linear.js';
 import { layerConfig, notLoaded, pending } from './check-multi-head.js';

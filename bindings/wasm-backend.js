@@ -1,5 +1,6 @@
 // Runs checked descriptions on a wasm module. Calls are synchronous and leave nothing allocated.
 import { attentionFields } from './attention-fields.js';
+import { kCacheDtypes } from './check-cache.js';
 import { Frame, partOf, pointerOf } from './frame.js';
 import { bytesOf, Memory, typeNumber } from './memory.js';
 import { PackedLinear, Tensor } from './tensor.js';
@@ -12,12 +13,14 @@ import { appendTokens, cacheSizes, cacheStorage, readRows, writeRows } from './w
 /** @import { LinearCall, MergeCall } from './check-linear.js' */
 /** @import { RopeCall } from './check-rope.js' */
 /** @import { Storage } from './tensor.js' */
-/** @import { Dtype, Float32Result, Result, TensorData, TensorLike } from './types.js' */
+/** @import { Capabilities, Dtype, Float32Result, Result, TensorData, TensorLike } from './types.js' */
 /** @import { WasmModule } from './wasm.js' */
 
 export class WasmBackend {
   kind = /** @type {const} */ ('wasm');
   disposed = false;
+  /** Never: what it has is in the memory of the page. @type {import('./errors.js').AttentionError | null} */
+  lost = null;
 
   /** @param {WasmModule} module */
   constructor(module) {
@@ -25,6 +28,20 @@ export class WasmBackend {
     this.memory = new Memory(module);
     /** Whether precision: 'int8' is any use. */
     this.multipliesBytes = module._dotOfBytes();
+  }
+
+  /** What it can't do, and what it uses. @returns {Capabilities} */
+  get capabilities() {
+    /** @type {Record<string, string>} */
+    const unsupported = this.multipliesBytes
+      ? {}
+      : { "precision: 'int8'": 'builds without relaxed SIMD multiply bytes no faster than floats' };
+    return { backend: 'wasm', unsupported, cacheDtypes: [...kCacheDtypes], float16: false, subgroups: false };
+  }
+
+  /** There is no GPU device. */
+  get device() {
+    return null;
   }
 
   /**

@@ -1,5 +1,5 @@
 // Attention on the GPU: which shader, on which part of the call, with which lists.
-import { bytesOf, typeNumber } from '../memory.js';
+import { typeNumber } from '../memory.js';
 import { attentionLayout } from './attention.wgsl.js';
 import { decode, kDecodeKeys, kDecodeRows, kDecodeValueChannels, kMostDecodeChannels } from './decode.wgsl.js';
 import { kThreads } from './elementwise.wgsl.js';

@@ -4,7 +4,7 @@ import { AttentionError } from '../errors.js';
 import { bytesOf, typeNumber } from '../memory.js';
 import { PackedLinear, Tensor } from '../tensor.js';
 import { attention } from './attention.js';
-import { appendTokens, cacheStorage, readRows, writeRows } from './cache.js';
+import { appendTokens, cacheStorage, kCacheTypes, readRows, writeRows } from './cache.js';
 import { activation, activationLayout, kThreads, rope, ropeLayout } from './elementwise.wgsl.js';
 import { kRowsOutputs, linear, linearLayout, linearRows } from './linear.wgsl.js';
 import { merge, mergeLayout } from './merge.wgsl.js';
@@ -22,6 +22,14 @@ import { kAlignment, Recording } from './recording.js';
 /** @import { Gpu } from './gpu.js' */
 /** @import { GpuStorage, Part } from './operands.js' */
 /** @import { CacheRows } from './cache.js' */
+
+const kUnsupported = Object.freeze({
+  Transformer: 'whole models run on wasm',
+  'tensor.data': 'elements are on the GPU: await tensor.read()',
+  "precision: 'int8'": 'products of queries and keys are in float32',
+  "cache dtype: 'int8', 'q8_0', 'q4_0'": 'keys and values on the GPU are float32, float16 or bfloat16',
+  'same bits': 'results may differ in their last bits from one device to another',
+});
 
 /** Rows of x up to this go through linearRows. */
 const kMostLinearRows = 4;
@@ -60,6 +68,17 @@ export class WebgpuBackend {
   get operands() {
     if (!this.#operands) throw new TypeError('a backend is used within run() only');
     return this.#operands;
+  }
+
+  /** What it can't do, and what it uses. @returns {import('../types.js').Capabilities} */
+  get capabilities() {
+    const { f16, subgroups } = this.gpu.features;
+    return { backend: 'webgpu', unsupported: kUnsupported, cacheDtypes: [...kCacheTypes], float16: f16, subgroups };
+  }
+
+  /** For handlers of the host, which may look at it but not destroy it. */
+  get device() {
+    return this.gpu.device;
   }
 
   /**
@@ -132,7 +151,8 @@ export class WebgpuBackend {
     const bytes = of.count * bytesOf(of.dtype);
     const storage = this.hold(fn, bytes);
     if (data) recording.write(storage.buffer, /** @type {any} */ (data));
-    return new Tensor(storage, of, noView, (tensor) => this.#readTensor(tensor, storage, of));
+    const read = (/** @type {Tensor} */ tensor) => this.#readTensor(tensor, storage, of);
+    return new Tensor(storage, of, /** @type {() => TensorData} */ (noView), read);
   }
 
   /** @param {Tensor} tensor @param {GpuStorage} storage @param {{ count: number, dtype: Dtype, isFloat16Array: boolean }} of */
@@ -280,7 +300,7 @@ export class WebgpuBackend {
     const parts = {
       x: operands.float32(x),
       weight: held ? f32(held.buffer, 0) : operands.float32(/** @type {Operand} */ (weight)),
-      bias: held ? held.bias && f32(held.buffer, held.bias) : bias && operands.float32(bias),
+      bias: held ? (held.bias >= 0 ? f32(held.buffer, held.bias) : null) : bias && operands.float32(bias),
       residual: residual && operands.float32(residual),
       out: operands.target(out),
     };
@@ -347,7 +367,7 @@ export class WebgpuBackend {
       operands.convert(operands.part(operand), f32(held.buffer, first), operand.count);
       first += operand.count;
     }
-    return new PackedLinear(Object.assign(held, { bias: bias ? size : 0 }), [N, K]);
+    return new PackedLinear(Object.assign(held, { bias: bias ? size : -1 }), [N, K]);
   }
 
   /** @param {NormCall} call */
@@ -438,7 +458,7 @@ export class WebgpuBackend {
   }
 }
 
-/** `bias`: the place of the biases, in elements; 0: none. @typedef {GpuStorage & { bias: number }} PackedStorage */
+/** `bias`: the place of the biases, in elements; -1: none. @typedef {GpuStorage & { bias: number }} PackedStorage */
 
 /** @param {GPUBuffer} buffer @param {number} first @returns {Part} */
 const f32 = (buffer, first) => ({ buffer, first, dtype: 'float32' });

@@ -14,7 +14,7 @@ import { bufferOf } from './operands.js';
 
 /** What a snapshot keeps: bytes that are there when the call has ended. @typedef {{ parts: Uint8Array[] }} CacheRows */
 
-/** Types that a cache on the GPU may have. @type {readonly string[]} */
+/** Types that a cache on the GPU may have. @type {readonly Dtype[]} */
 export const kCacheTypes = ['float32', 'float16', 'bfloat16'];
 
 /** @param {WebgpuBackend} backend @param {string} fn @param {CacheConfig} config @returns {CacheStorage} */

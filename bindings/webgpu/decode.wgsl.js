@@ -34,7 +34,7 @@ fn rows_of(kv: i32, n: i32) -> Rows {
 
 ${subgroups ? acrossSubgroups : acrossThreads}
 
-fn load_queries(b: i32, rows: Rows, local: u32) {
+fn stage_queries(b: i32, rows: Rows, local: u32) {
   let vectors = u32(p.D + 3) >> 2u;
   for (var n = local; n < 4u * vectors; n += THREADS) {
     let r = n / vectors;
@@ -118,7 +118,7 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
     if (own[r].first < own[r].end) { begin = min(begin, own[r].first); }
     end = max(end, max(own[r].prefix, select(0, own[r].end, own[r].first < own[r].end)));
   }
-  load_queries(b, rows, local);
+  stage_queries(b, rows, local);
   workgroupBarrier();
 
   var acc = array<vec4<f32>, 4>();

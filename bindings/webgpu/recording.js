@@ -106,6 +106,7 @@ export class Recording {
       const known = copies.get(binding);
       if (known) return known;
       const { buffer, offset = 0, size = buffer.size - offset } = binding;
+      /** @type {Binding} */
       const copy = { buffer: this.temporary(size) };
       this.copy(buffer, offset, copy.buffer, 0, size);
       copies.set(binding, copy);
