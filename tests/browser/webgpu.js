@@ -1,0 +1,53 @@
+// Chromium with the package's own modules, for tests of the WebGPU backend: the browser brings a GPU driver that
+// computes on the processor. An adapter that is missing there is a failure, not a reason to skip.
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import { after, before } from 'node:test';
+import { chromium } from 'playwright-core';
+import { serve } from '../../tools/serve.js';
+import { kBrowserFlags, kWebgpuFlags } from './flags.js';
+
+const kRoot = resolve(import.meta.dirname, '../..');
+const kImports = { 'wasm-feature-detect': '/node_modules/wasm-feature-detect/dist/esm/index.js' };
+const kPage = `<!doctype html><link rel="icon" href="data:,"><script type="importmap">${JSON.stringify({ imports: kImports })}</script>`;
+
+/**
+ * A browser for the tests of one file.
+ * @param {{ webgpu?: boolean }} [options] without `webgpu` there is no adapter
+ * @returns {{ page: import('playwright-core').Page, open: () => Promise<import('playwright-core').Page> }} `page` has the
+ *   package as `packageEntry` and, with `webgpu`, an instance on it as `attention`; open() gives a further page without
+ */
+export function useGpuPage({ webgpu = true } = {}) {
+  /** @type {import('playwright-core').Browser} */
+  let browser;
+  /** @type {Awaited<ReturnType<typeof serve>>} */
+  let server;
+  const used = { page: /** @type {any} */ (null), open };
+
+  async function open() {
+    const page = await browser.newPage();
+    page.on('pageerror', (error) => assert.fail(`uncaught in the page: ${error.stack}`));
+    await page.route('**/webgpu.html', (route) => route.fulfill({ contentType: 'text/html', body: kPage }));
+    await page.goto(`${server.url}webgpu.html`);
+    await page.evaluate(async () => {
+      window.packageEntry = await import('/bindings/index.js');
+    });
+    return page;
+  }
+
+  before(async () => {
+    server = await serve(kRoot);
+    const args = webgpu ? [...kBrowserFlags, ...kWebgpuFlags] : kBrowserFlags;
+    browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args });
+    used.page = await open();
+    if (!webgpu) return;
+    await used.page.evaluate(async () => {
+      window.attention = await window.packageEntry.load({ backend: 'webgpu' });
+    });
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+  return used;
+}
