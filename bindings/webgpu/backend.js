@@ -89,7 +89,8 @@ export class WebgpuBackend {
    * @returns {Promise<R>} rejects with what `body` throws, and with what the device says
    */
   run(body, undo) {
-    if (this.disposed || this.lost) return this.#refused(body);
+    if (this.disposed) return this.#refused(body);
+    if (this.lost) return Promise.reject(this.lost);
     let recording;
     try {
       recording = new Recording(this.gpu);
@@ -112,14 +113,9 @@ export class WebgpuBackend {
     }
   }
 
-  /** After the end nothing is computed; what only looks at state, and errors, are as ever. @template R @param {() => R} body @returns {Promise<R>} */
-  #refused(body) {
-    try {
-      const result = body();
-      return this.lost ? Promise.reject(this.lost) : Promise.resolve(result);
-    } catch (error) {
-      return Promise.reject(error instanceof AttentionError || !this.lost ? error : this.lost);
-    }
+  /** After the end a call has nothing but its own words of refusal. @template R @param {() => R} body @returns {Promise<R>} */
+  async #refused(body) {
+    return body();
   }
 
   /** Says for which function the recording is. @param {string} fn */

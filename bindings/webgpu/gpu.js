@@ -74,7 +74,8 @@ const nameOf = (info) =>
 export class Gpu {
   /** @type {Map<string, GPUComputePipeline>} */
   #pipelines = new Map();
-  #isClosed = false;
+  /** After dispose() of the instance. */
+  isClosed = false;
   /** Buffers that are there. @type {Set<GPUBuffer>} */
   #buffers = new Set();
 
@@ -98,7 +99,7 @@ export class Gpu {
     /** Never resolves; rejects when the device goes away. @type {Promise<never>} */
     this.loss = new Promise((_, reject) => {
       device.lost.then((reason) => {
-        if (this.#isClosed) return;
+        if (this.isClosed) return;
         const why = reason?.message || reason?.reason || 'unknown';
         this.lost = new AttentionError('DEVICE_LOST', `webgpu: the device must stay, got lost (${why})`);
         this.#buffers.clear();
@@ -171,7 +172,7 @@ export class Gpu {
 
   /** Lets go of all buffers, and of the device unless it is the caller's. */
   close() {
-    this.#isClosed = true;
+    this.isClosed = true;
     for (const buffer of this.#buffers) buffer.destroy();
     this.#buffers.clear();
     this.#pipelines.clear();

@@ -190,6 +190,10 @@ export class Recording {
         take(copies[n]);
       });
     } catch (error) {
+      if (this.#gpu.isClosed) {
+        const message = `${this.fn}: the instance must not be disposed of before its calls have ended, got dispose()`;
+        throw new AttentionError('DISPOSED', message, { cause: error });
+      }
       // A lost device makes its other promises fail in their own ways, some of them before it is said to be lost.
       if (!(error instanceof AttentionError)) await Promise.race([this.#gpu.loss, later()]);
       throw error;

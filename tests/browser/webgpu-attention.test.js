@@ -43,7 +43,7 @@ async function runInPage(cases) {
   }, calls);
 }
 
-describe('scaledDotProductAttention, webgpu', () => {
+describe('F-100: scaledDotProductAttention on webgpu gives what the oracle and wasm give', () => {
   before(async () => {
     for (let n = 0; n < attentionCases.length; n += kAtOnce) {
       for (const { name, ...answer } of await runInPage(attentionCases.slice(n, n + kAtOnce)))

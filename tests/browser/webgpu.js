@@ -13,11 +13,12 @@ const kPage = `<!doctype html><link rel="icon" href="data:,"><script type="impor
 
 /**
  * A browser for the tests of one file.
- * @param {{ webgpu?: boolean }} [options] without `webgpu` there is no adapter
+ * @param {{ webgpu?: boolean, arrange?: () => void }} [options] without `webgpu` there is no adapter; `arrange` runs in
+ *   the page before the tests
  * @returns {{ page: import('playwright-core').Page, open: () => Promise<import('playwright-core').Page> }} `page` has the
  *   package as `packageEntry` and, with `webgpu`, an instance on it as `attention`; open() gives a further page without
  */
-export function useGpuPage({ webgpu = true } = {}) {
+export function useGpuPage({ webgpu = true, arrange } = {}) {
   /** @type {import('playwright-core').Browser} */
   let browser;
   /** @type {Awaited<ReturnType<typeof serve>>} */
@@ -40,6 +41,7 @@ export function useGpuPage({ webgpu = true } = {}) {
     const args = webgpu ? [...kBrowserFlags, ...kWebgpuFlags] : kBrowserFlags;
     browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args });
     used.page = await open();
+    if (arrange) await used.page.evaluate(arrange);
     if (!webgpu) return;
     await used.page.evaluate(async () => {
       window.attention = await window.packageEntry.load({ backend: 'webgpu' });
