@@ -71,9 +71,10 @@ export class AttentionPlan {
     const { operands } = backend;
     this.backend = backend;
     this.call = call;
-    this.q = operands.part(call.q);
-    this.k = operands.part(call.k);
-    this.v = operands.part(call.v);
+    this.q = operands.float32(call.q);
+    const isUniform = call.k.dtype === call.v.dtype;
+    this.k = isUniform ? operands.part(call.k) : operands.float32(call.k);
+    this.v = isUniform ? operands.part(call.v) : operands.float32(call.v);
     this.isPacked = call.qStart !== null;
     const { mask, alibi, sinks, offset } = call.shared;
     this.maskKind = mask ? (mask.allowed ? 1 : 2) : 0;
@@ -104,11 +105,9 @@ export class AttentionPlan {
     this.lse = { buffer: backend.recording.temporary(lseCount * 4), first: 0, dtype: /** @type {const} */ ('float32') };
   }
 
-  /** Names of types, which shaders are made for. */
+  /** What shaders are made for. */
   get constants() {
-    const { call, maskKind } = this;
-    const types = { kQueryType: typeNumber(call.q.dtype), kKeyType: typeNumber(call.k.dtype) };
-    return { ...types, kMaskKind: maskKind };
+    return { kKeyType: typeNumber(this.k.dtype), kMaskKind: this.maskKind };
   }
 
   /** Elements of a tensor that a range touches, from a strided one. @param {Strides} strides @param {number} width @param {number[]} from @param {number[]} to */
@@ -244,16 +243,18 @@ export function attention(backend, call) {
 function runPrefill(plan, range, part) {
   const { call, backend, lse } = plan;
   const vectors = call.Dv <= 32 ? 1 : call.Dv <= 64 ? 2 : 4;
-  const shape = { ty: tileHeight(backend, range.i1 - range.i0, vectors), vectors };
+  // Queries that were rounded for the tile would cost float32 callers their accuracy.
+  const f16 = backend.gpu.features.f16 && call.q.dtype === 'float16' && plan.k.dtype === 'float16';
+  const shape = { ty: tileHeight(backend, range.i1 - range.i0, vectors), vectors, f16 };
   const { values, bindings, value, out, items, heads, rows } = plan.common(range, part);
   const blocks = Math.ceil(rows / (4 * shape.ty));
   const value_blocks = Math.ceil(call.Dv / (32 * vectors));
   const part_heads = heads * values.G;
   const groups = items * part_heads * blocks * value_blocks;
   backend.recording.dispatch({
-    name: `prefill ${shape.ty} ${shape.vectors}`,
+    name: `prefill ${shape.ty} ${vectors} ${f16}`,
     code: () => prefill(shape),
-    constants: { ...plan.constants, kValueType: typeNumber(call.v.dtype) },
+    constants: plan.constants,
     layout: attentionLayout,
     values: { ...values, groups, blocks, value_blocks, part_heads },
     bindings: [...bindings, value, { ...out, isWritten: true }, { buffer: lse.buffer, isWritten: true }],
@@ -290,7 +291,7 @@ function runDecode(plan, range, part) {
   recording.dispatch({
     name: `decode ${backend.gpu.features.subgroups}`,
     code: () => decode(backend.gpu.features),
-    constants: { ...plan.constants, kValueType: typeNumber(call.v.dtype) },
+    constants: plan.constants,
     layout: attentionLayout,
     values: {
       ...values,

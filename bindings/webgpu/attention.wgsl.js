@@ -1,7 +1,7 @@
 // What the attention shaders share: the parameters of a call, what a query row may see (as src/visibility.h), and the
 // passes that a logit goes through, in the order of src/attention.h.
 import { Layout } from './layout.js';
-import { constants, groupNumber, loader, tanhExact } from './shared.wgsl.js';
+import { constants, floatLoader, groupNumber, loader, tanhExact } from './shared.wgsl.js';
 
 /**
  * Letters as in src/attention.h. `*_first`: element of the bound part where item 0, head 0, token 0 stands.
@@ -19,16 +19,15 @@ export const attentionLayout = new Layout({
 });
 
 export const attentionHeader = /* wgsl */ `
-override kQueryType: u32;
-override kKeyType: u32;
+override kKeyType: u32;  // of keys and values; queries are float32
 override kMaskKind: u32;
 ${attentionLayout.wgsl}
-@group(0) @binding(1) var<storage, read> queries: array<vec4<u32>>;
+@group(0) @binding(1) var<storage, read> queries: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> keys: array<vec4<u32>>;
 @group(0) @binding(3) var<storage, read> lists: array<i32>;
 @group(0) @binding(4) var<storage, read> mask: array<u32>;
 ${constants}${groupNumber}${tanhExact}
-${loader('queries', 'kQueryType')}
+${floatLoader('queries')}
 ${loader('keys', 'kKeyType')}
 
 fn listed(list: i32, n: i32, otherwise: i32) -> i32 {
@@ -115,11 +114,10 @@ fn logit(product: f32, row: Row, b: i32, j: i32, stage: i32) -> f32 {
 
 /** For shaders that multiply weights and values, and have a running softmax. */
 export const valuesHeader = /* wgsl */ `
-override kValueType: u32;
 @group(0) @binding(5) var<storage, read> values: array<vec4<u32>>;
 @group(0) @binding(6) var<storage, read_write> out: array<f32>;
 @group(0) @binding(7) var<storage, read_write> lse: array<u32>;
-${loader('values', 'kValueType')}
+${loader('values', 'kKeyType')}
 
 fn value_at(b: i32, h: i32, j: i32) -> u32 {
   return place(p.v_first, p.k_start, b, p.v_batch, h, p.v_head, key_row(b, j), p.v_token);

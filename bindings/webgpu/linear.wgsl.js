@@ -4,7 +4,7 @@
 // memory, 32 inputs at a time. linearRows: up to four rows; sixteen threads share an output and read its weights
 // side by side, each weight once. Cost: 2 M N K flops.
 import { Layout } from './layout.js';
-import { groupNumber } from './shared.wgsl.js';
+import { floatLoader, groupNumber } from './shared.wgsl.js';
 
 export const linearLayout = new Layout({
   i32: 'M N K n_end has_bias has_residual',
@@ -19,22 +19,7 @@ ${linearLayout.wgsl}
 @group(0) @binding(4) var<storage, read> residual: array<f32>;
 @group(0) @binding(5) var<storage, read_write> out: array<f32>;
 ${groupNumber}
-${['x', 'weight']
-  .map(
-    (name) => /* wgsl */ `
-fn load_${name}(at: u32) -> f32 { return ${name}[at >> 2u][at & 3u]; }
-fn load4_${name}(at: u32, count: i32) -> vec4<f32> {
-  if (count >= 4 && (at & 3u) == 0u) { return ${name}[at >> 2u]; }
-  var result = vec4<f32>();
-  if (count > 0) { result.x = load_${name}(at); }
-  if (count > 1) { result.y = load_${name}(at + 1u); }
-  if (count > 2) { result.z = load_${name}(at + 2u); }
-  if (count > 3) { result.w = load_${name}(at + 3u); }
-  return result;
-}`,
-  )
-  .join('\n')}
-
+${floatLoader('x')}${floatLoader('weight')}
 fn store(m: i32, n: i32, sum: f32) {
   if (m >= p.M || n >= p.n_end) { return; }
   var y = sum;

@@ -6,7 +6,7 @@
 // than 32·VECTORS are further workgroups. Never stored: anything of the size Tq × Tk; P of a step is 32 × rows.
 // Source of the scheme: Dao et al., "FlashAttention" (2022).
 import { attentionHeader, valuesHeader } from './attention.wgsl.js';
-import { stageVectors, tileProduct } from './tile.wgsl.js';
+import { stageVectors, tileProduct, tileTypes } from './tile.wgsl.js';
 
 /** Bytes of workgroup memory. @param {{ ty: number, vectors: number }} shape */
 export const prefillMemory = ({ ty, vectors }) => 16 * (stageSize(ty, vectors) + 32 * ty + 8 * ty) + 16;
@@ -14,9 +14,9 @@ export const prefillMemory = ({ ty, vectors }) => 16 * (stageSize(ty, vectors) +
 /** @param {number} ty @param {number} vectors */
 const stageSize = (ty, vectors) => Math.max(stageVectors(ty), 16 * 8 * vectors);
 
-/** @param {{ ty: number, vectors: number }} shape */
-export const prefill = ({ ty, vectors }) => /* wgsl */ `
-${attentionHeader}${valuesHeader}${tileProduct(ty, stageSize(ty, vectors))}
+/** @param {{ ty: number, vectors: number, f16: boolean }} shape */
+export const prefill = ({ ty, vectors, f16 }) => /* wgsl */ `
+${tileTypes(f16)}${attentionHeader}${valuesHeader}${tileProduct(ty, stageSize(ty, vectors))}
 const VECTORS = ${vectors}u;
 const VALUE_STEP = TX * VECTORS;
 const VALUE_KEYS = 16;
@@ -97,7 +97,7 @@ fn add_values(state: ptr<function, State>, kv: i32, key: i32, count: i32, channe
     for (var n = thread.x + TX * thread.y; n < u32(VALUE_KEYS) * VALUE_STEP; n += THREADS) {
       let j = begin + i32(n / VALUE_STEP);
       let channel = channel0 + i32(4u * (n % VALUE_STEP));
-      stage[n] = load4_values(value_at(item, kv, key + j) + u32(channel), select(0, p.Dv - channel, j < count));
+      stage[n] = Tile(load4_values(value_at(item, kv, key + j) + u32(channel), select(0, p.Dv - channel, j < count)));
     }
     workgroupBarrier();
     for (var j = 0; j < min(VALUE_KEYS, count - begin); j++) {
@@ -105,10 +105,12 @@ fn add_values(state: ptr<function, State>, kv: i32, key: i32, count: i32, channe
       for (var n = 0u; n < VECTORS; n++) {
         let v = stage[u32(j) * VALUE_STEP + thread.x + TX * n];
         if (is_whole) {
-          for (var r = 0u; r < 4u; r++) { (*state).acc[r][n] += weight[r] * v; }
+          for (var r = 0u; r < 4u; r++) { (*state).acc[r][n] += vec4<f32>(Factor(weight[r]) * v); }
         } else {
           // Hidden values are skipped, not multiplied by 0: NaN in them must not leak.
-          for (var r = 0u; r < 4u; r++) { if (weight[r] >= 0.0) { (*state).acc[r][n] += weight[r] * v; } }
+          for (var r = 0u; r < 4u; r++) {
+            if (weight[r] >= 0.0) { (*state).acc[r][n] += vec4<f32>(Factor(weight[r]) * v); }
+          }
         }
       }
     }

@@ -7,7 +7,7 @@
 import { attentionHeader } from './attention.wgsl.js';
 import { Layout } from './layout.js';
 import { constants, groupNumber } from './shared.wgsl.js';
-import { stageVectors, tileProduct } from './tile.wgsl.js';
+import { stageVectors, tileProduct, tileTypes } from './tile.wgsl.js';
 
 const kTy = 8;
 
@@ -17,7 +17,7 @@ export const kScoreKeys = 32;
 
 /** As attentionLayout; `heads` and `rows` are lists of what was chosen, −1 for all. */
 export const scores = () => /* wgsl */ `
-${attentionHeader}${tileProduct(kTy, stageVectors(kTy))}
+${tileTypes(false)}${attentionHeader}${tileProduct(kTy, stageVectors(kTy))}
 @group(0) @binding(5) var<storage, read_write> logits: array<u32>;
 struct Start { at: u32, exists: bool }
 var<private> item: i32;

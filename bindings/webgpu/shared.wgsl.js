@@ -48,6 +48,23 @@ fn load4_${name}(at: u32, count: i32) -> vec4<f32> {
 }
 `;
 
+/**
+ * The same for float32 alone, declared as array<vec4<f32>>.
+ * @param {string} name
+ */
+export const floatLoader = (name) => /* wgsl */ `
+fn load_${name}(at: u32) -> f32 { return ${name}[at >> 2u][at & 3u]; }
+fn load4_${name}(at: u32, count: i32) -> vec4<f32> {
+  if (count >= 4 && (at & 3u) == 0u) { return ${name}[at >> 2u]; }
+  var result = vec4<f32>();
+  if (count > 0) { result.x = load_${name}(at); }
+  if (count > 1) { result.y = load_${name}(at + 1u); }
+  if (count > 2) { result.z = load_${name}(at + 2u); }
+  if (count > 3) { result.w = load_${name}(at + 3u); }
+  return result;
+}
+`;
+
 /** tanh as src/math.h has it: WGSL's own may be off by 1e-5, and by more where e^x overflows. */
 export const tanhExact = /* wgsl */ `
 fn tanh_exact(x: f32) -> f32 {
