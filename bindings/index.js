@@ -18,6 +18,7 @@ import { version } from './version.js';
 import { loadWasm } from './wasm.js';
 import { WasmBackend } from './wasm-backend.js';
 
+export * from './promises.js'; // types only
 export * from './types.js'; // types only
 export {
   AttentionError,
@@ -31,13 +32,31 @@ export {
 };
 
 /** @import { Context } from './check.js' */
+/** @import { AttentionOn } from './promises.js' */
 /** @import { AttentionOptions, AttentionResult, Capabilities, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
 
 /**
+ * Loads the package for the GPU: every function of the instance then returns a promise of what it returns on wasm.
+ * @overload
+ * @param {LoadOptions & { backend: 'webgpu' }} options
+ * @returns {Promise<AttentionOn<'webgpu'>>}
+ */
+/**
+ * Loads the package for the GPU where there is one, else for wasm: `await` serves both.
+ * @overload
+ * @param {LoadOptions & { backend: 'auto' }} options
+ * @returns {Promise<AttentionOn<'auto'>>}
+ */
+/**
  * Loads the package: picks the best build that the engine can run. Nothing is fetched before this call.
- * @param {LoadOptions} [options]
+ * @overload
+ * @param {LoadOptions | null} [options]
  * @returns {Promise<Attention>}
  * @throws {AttentionError} INVALID_OPTION; UNSUPPORTED: an explicit request that can't be met here; LOAD_FAILED
+ */
+/**
+ * @param {LoadOptions | null} [options]
+ * @returns {Promise<any>}
  */
 export async function load(options) {
   const checked = checkLoad(options);
