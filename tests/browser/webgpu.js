@@ -1,15 +1,10 @@
 // Chromium with the package's own modules, for tests of the WebGPU backend: the browser brings a GPU driver that
 // computes on the processor. An adapter that is missing there is a failure, not a reason to skip.
 import assert from 'node:assert/strict';
-import { resolve } from 'node:path';
 import { after, before } from 'node:test';
 import { chromium } from 'playwright-core';
-import { serve } from '../../tools/serve.js';
 import { kBrowserFlags, kWebgpuFlags } from './flags.js';
-
-const kRoot = resolve(import.meta.dirname, '../..');
-const kImports = { 'wasm-feature-detect': '/node_modules/wasm-feature-detect/dist/esm/index.js' };
-const kPage = `<!doctype html><link rel="icon" href="data:,"><script type="importmap">${JSON.stringify({ imports: kImports })}</script>`;
+import { bringPackage, kPageName, servePackage } from './package-page.js';
 
 /**
  * A browser for the tests of one file.
@@ -28,16 +23,13 @@ export function useGpuPage({ webgpu = true, arrange } = {}) {
   async function open() {
     const page = await browser.newPage();
     page.on('pageerror', (error) => assert.fail(`uncaught in the page: ${error.stack}`));
-    await page.route('**/webgpu.html', (route) => route.fulfill({ contentType: 'text/html', body: kPage }));
-    await page.goto(`${server.url}webgpu.html`);
-    await page.evaluate(async () => {
-      window.packageEntry = await import('/bindings/index.js');
-    });
+    await page.goto(server.url + kPageName);
+    await page.evaluate(bringPackage);
     return page;
   }
 
   before(async () => {
-    server = await serve(kRoot);
+    server = await servePackage();
     const args = webgpu ? [...kBrowserFlags, ...kWebgpuFlags] : kBrowserFlags;
     browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args });
     used.page = await open();
