@@ -130,10 +130,10 @@ async function whyNoThreads(simd) {
   return (await sharedMemory()) ? null : 'not supported by this engine';
 }
 
-const isNode = () => typeof process === 'object' && typeof process.versions?.node === 'string';
+export const isNode = () => typeof process === 'object' && typeof process.versions?.node === 'string';
 
 /** Node's own modules, out of sight of bundlers for browsers. @param {string} name */
-const nodeModule = (name) => import(/* @vite-ignore */ /* webpackIgnore: true */ `node:${name}`);
+export const nodeModule = (name) => import(/* @vite-ignore */ /* webpackIgnore: true */ `node:${name}`);
 
 async function coreCount() {
   if (isNode()) return /** @type {typeof import('node:os')} */ (await nodeModule('os')).availableParallelism();
