@@ -1,11 +1,12 @@
 // The worker's side of attention-wasm/worker: an instance, the objects made of it, and calls by message.
+
+import { isNode, nodeModule } from './engine.js';
 import { AttentionError } from './errors.js';
 import { load } from './index.js';
 import { contextOf } from './instances.js';
 import { CacheSnapshot, KeyValueCache } from './key-value-cache.js';
 import { MultiHeadAttention } from './multi-head-attention.js';
 import { Resident } from './tensor.js';
-import { isNode, nodeModule } from './wasm.js';
 import { isHandle, mapParts, pack } from './worker-messages.js';
 import { watch } from './worker-slices.js';
 

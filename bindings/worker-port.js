@@ -1,5 +1,5 @@
 // A worker of whatever kind the engine has: started, heard, ended.
-import { isNode, nodeModule } from './wasm.js';
+import { isNode, nodeModule } from './engine.js';
 
 /**
  * @typedef {object} WorkerPort

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { deflateRawSync } from 'node:zlib';
 import { findProgram, main, projectRoot, run, SetupError, say } from './machine.js';
 import { ensureEmscripten } from './toolchain.js';
 
@@ -39,6 +40,7 @@ export function build(targets = []) {
   const targetOptions = targets.length ? ['--target', ...targets] : [];
   run('cmake', ['--build', folder, '-j', String(availableParallelism()), ...targetOptions], { env });
   finishGlue();
+  if (kInText.every((name) => existsSync(join(projectRoot, `dist/attention.${name}.wasm`)))) writeTexts();
 }
 
 /**
@@ -73,15 +75,60 @@ function finishGlue() {
   }
 }
 
+/** Builds whose binaries stand in code as well: attention-wasm/inline, and the copy for when files are missing. */
+const kInText = ['scalar', 'baseline', 'relaxed'];
+
+/** dist/attention.<build>.text.js: base64 of the deflated binary. bindings/wasm-binary.js reads it. */
+function writeTexts() {
+  const folder = join(projectRoot, 'dist');
+  for (const name of kInText) {
+    const text = deflateRawSync(readFileSync(join(folder, `attention.${name}.wasm`)), { level: 9 }).toString('base64');
+    writeFileSync(join(folder, `attention.${name}.text.js`), `export default '${text}';\n`);
+    writeFileSync(join(folder, `attention.${name}.text.d.ts`), 'declare const text: string;\nexport default text;\n');
+  }
+}
+
+/** dist/inline.js: everything in one file. */
+export async function buildInline() {
+  const { build: bundle } = await import('vite'); // not there before the npm packages are
+  const bindings = (name) => join(projectRoot, 'bindings', name);
+  await bundle({
+    configFile: false,
+    root: projectRoot,
+    logLevel: 'warn',
+    plugins: [
+      {
+        name: 'inline-builds',
+        enforce: 'pre',
+        resolveId: (id) => (id === './builds.js' ? bindings('builds-inline.js') : null),
+      },
+    ],
+    build: {
+      rollupOptions: {
+        input: bindings('inline.js'),
+        preserveEntrySignatures: 'strict',
+        output: { entryFileNames: 'inline.js', inlineDynamicImports: true },
+      },
+      modulePreload: false,
+      outDir: 'dist',
+      emptyOutDir: false,
+      target: 'es2022',
+      copyPublicDir: false,
+    },
+  });
+}
+
 /** dist/types, from the JSDoc in bindings/. */
 export function buildTypes() {
   run(process.execPath, [join(projectRoot, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json']);
 }
 
 if (import.meta.filename === process.argv[1]) {
-  await main(() => {
+  await main(async () => {
     ensurePackages();
     build(process.argv.slice(2));
-    if (process.argv.length === 2) buildTypes();
+    if (process.argv.length > 2) return;
+    await buildInline();
+    buildTypes();
   });
 }
