@@ -152,7 +152,7 @@ export const kMostThreads = 16;
 
 /** @param {string} simd */
 async function whyNoThreads(simd) {
-  if (simd === 'scalar') return 'the scalar build has none';
+  if (!kBuilds[`${simd}-mt`]) return `the ${simd} build has none`;
   if (typeof SharedArrayBuffer === 'undefined' || globalThis.crossOriginIsolated === false) {
     return 'no shared memory, because the page is not cross-origin isolated';
   }

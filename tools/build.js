@@ -107,7 +107,7 @@ export async function buildInline() {
       rollupOptions: {
         input: bindings('inline.js'),
         preserveEntrySignatures: 'strict',
-        output: { entryFileNames: 'inline.js', inlineDynamicImports: true },
+        output: { entryFileNames: 'inline.js', codeSplitting: false },
       },
       modulePreload: false,
       outDir: 'dist',
