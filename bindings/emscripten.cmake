@@ -7,7 +7,9 @@ function(add_build name)
   target_compile_options(${name} PRIVATE ${build_OPTIONS}
     # Hot loops are written out in vectors; for the others smaller code is worth more than the compiler's own vectors.
     -fno-vectorize -fno-slp-vectorize "SHELL:-mllvm -unroll-runtime=false")
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/bindings/embind.library.js)
   target_link_options(${name} PRIVATE
+    --js-library ${CMAKE_SOURCE_DIR}/bindings/embind.library.js  # embind's own JavaScript is larger than ours altogether
     -lembind                          # with RTTI: without it, embind prints addresses as type names and brings printf
     -sMODULARIZE                      # a factory, so that one page can hold several instances
     -sEXPORT_ES6

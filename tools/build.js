@@ -55,6 +55,8 @@ const kGlueEdits = [
   ],
   [/worker=new Worker\(new URL\([^)]*\),/, 'worker=new Worker(Module.workerUrl,'],
   [/return new URL\("attention\.[\w-]+\.wasm",import\.meta\.url\)\.href/, 'return""'],
+  // The bytes are brought by bindings/wasm-binary.js: without its use, bundlers drop what fetches them.
+  [/wasmBinaryFile\?\?=findWasmBinary\(\);instantiateAsync\([^;]*;return\s?\{\}/, ''],
   // Node's own modules, asked for in Node only: out of sight of bundlers for browsers.
   [
     /await import\((["'])(module|worker_threads)\1\)/g,
