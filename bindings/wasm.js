@@ -167,7 +167,9 @@ async function bringUp(name, build, options, threads) {
     module._setThreads(threads);
     const backend = new WasmBackend(module);
     const wrong =
-      backend.multipliesBytes === name.startsWith('relaxed') ? selfTest(backend) : 'the binary is of another build';
+      Boolean(backend.multipliesBytes) === name.startsWith('relaxed')
+        ? selfTest(backend)
+        : 'the binary is of another build';
     if (!wrong) return backend;
     backend.dispose();
     throw new Error(`a failed self-test: ${wrong}`);
