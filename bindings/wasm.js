@@ -1,8 +1,7 @@
 // Picks the build that suits the engine, and brings it up: in Node, browsers and workers.
-import { simd as baselineSimd, relaxedSimd, threads as sharedMemory } from 'wasm-feature-detect';
 import { kBuilds, kCopy } from './builds.js';
 import { isAbsent } from './check.js';
-import { coreCount } from './engine.js';
+import { coreCount, hasRelaxedSimd, hasSimd, hasThreads } from './engine.js';
 import { AttentionError, refuse } from './errors.js';
 import { selfTest } from './self-test.js';
 import { WasmBackend } from './wasm-backend.js';
@@ -60,7 +59,7 @@ export async function loadWasm(options) {
   }
   /** @type {string[]} */
   const reasons = [];
-  const best = await pickSimd(options.simd ?? 'auto', reasons);
+  const best = pickSimd(options.simd ?? 'auto', reasons);
   const threads = await pickThreads(options.threads ?? 'auto', best, reasons);
   /** Of the best build without threads: it tells most. @type {unknown} */
   let failure;
@@ -115,10 +114,10 @@ function mayBeCopied({ simd, threads, wasmUrl, wasmBinary }) {
 }
 
 /** @param {'auto' | 'relaxed' | 'baseline' | 'scalar'} wanted @param {string[]} reasons */
-async function pickSimd(wanted, reasons) {
+function pickSimd(wanted, reasons) {
   if (wanted === 'scalar') return wanted;
-  const hasBaseline = await baselineSimd();
-  const hasRelaxed = hasBaseline && (await relaxedSimd());
+  const hasBaseline = hasSimd();
+  const hasRelaxed = hasBaseline && hasRelaxedSimd();
   const has = { relaxed: hasRelaxed, baseline: hasBaseline };
   if (wanted !== 'auto') {
     if (has[wanted]) return wanted;
@@ -137,7 +136,7 @@ async function pickSimd(wanted, reasons) {
  */
 async function pickThreads(wanted, simd, reasons) {
   if (wanted === 1) return 1;
-  const obstacle = await whyNoThreads(simd);
+  const obstacle = whyNoThreads(simd);
   if (wanted === 'auto') {
     const cores = obstacle ? 1 : await coreCount();
     if (cores < 2) reasons.push(`threads: ${obstacle ?? 'one processor core'}`);
@@ -151,12 +150,12 @@ async function pickThreads(wanted, simd, reasons) {
 export const kMostThreads = 16;
 
 /** @param {string} simd */
-async function whyNoThreads(simd) {
+function whyNoThreads(simd) {
   if (!kBuilds[`${simd}-mt`]) return `the ${simd} build has none`;
   if (typeof SharedArrayBuffer === 'undefined' || globalThis.crossOriginIsolated === false) {
     return 'no shared memory, because the page is not cross-origin isolated';
   }
-  return (await sharedMemory()) ? null : 'not supported by this engine';
+  return hasThreads() ? null : 'not supported by this engine';
 }
 
 /** @param {string} name @param {Build} build @param {LoadOptions} options @param {number} threads @returns {Promise<WasmBackend>} */

@@ -3,9 +3,14 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after } from 'node:test';
 import { chromium } from 'playwright-core';
 
 const kPatience = 60_000;
+
+/** One Chromium for all pages of a file. @type {Promise<import('playwright-core').Browser> | null} */
+let shared = null;
+after(async () => (await shared)?.close());
 
 /** Where Debian has WebKit's small browser: in a folder named after its ABI. */
 function miniBrowser() {
@@ -20,10 +25,10 @@ export const browsers = {
     missing: existsSync(process.env.CHROMIUM ?? '/usr/bin/chromium') ? null : 'apt-get install chromium',
     open: async (url) => {
       const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-      const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--no-first-run'] });
-      const page = await browser.newPage();
+      shared ??= chromium.launch({ executablePath, args: ['--no-sandbox', '--no-first-run'] });
+      const page = await (await shared).newPage();
       await page.goto(url);
-      return () => browser.close();
+      return () => page.close();
     },
   },
   'Firefox ESR': {

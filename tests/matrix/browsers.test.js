@@ -10,7 +10,6 @@ const kMap = JSON.stringify({
     'attention-wasm': '/node_modules/attention-wasm/bindings/index.js',
     'attention-wasm/worker': '/node_modules/attention-wasm/bindings/worker.js',
     'attention-wasm/inline': '/node_modules/attention-wasm/dist/inline.js',
-    'wasm-feature-detect': '/node_modules/wasm-feature-detect/dist/esm/index.js',
   },
 });
 const pageWith = (script) => `<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">

@@ -210,11 +210,9 @@ describe('E-083: Rollup', () => {
       withWasm,
     );
     const names = Object.keys(entries);
-    const detect = join(root, 'node_modules/wasm-feature-detect/dist/esm/index.js');
     const warnings = [];
     const bundle = await rollup({
       input: Object.fromEntries(names.map((name) => [name, join(root, `${name}.js`)])),
-      plugins: [{ name: 'dependency', resolveId: (id) => (id === 'wasm-feature-detect' ? detect : null) }],
       onwarn: ({ message }) => warnings.push(message),
     });
     await bundle.write({ dir: out, format: 'es' });
