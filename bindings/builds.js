@@ -28,12 +28,12 @@ export const kBuilds = {
   'baseline-mt': {
     glue: () => import('../dist/attention.baseline-mt.js'),
     url: () => new URL('../dist/attention.baseline-mt.wasm', import.meta.url),
-    worker: () => new URL('../dist/attention.baseline-mt.js', import.meta.url),
+    worker: () => new URL('../dist/attention.baseline-mt.worker.js', import.meta.url),
   },
   'relaxed-mt': {
     glue: () => import('../dist/attention.relaxed-mt.js'),
     url: () => new URL('../dist/attention.relaxed-mt.wasm', import.meta.url),
-    worker: () => new URL('../dist/attention.relaxed-mt.js', import.meta.url),
+    worker: () => new URL('../dist/attention.relaxed-mt.worker.js', import.meta.url),
   },
 };
 

@@ -64,17 +64,28 @@ const kGlueEdits = [
   ],
 ];
 
+/** How the glue of builds with threads ends: a module that runs itself in a worker, by an await that old formats lack. */
+const kThreadedEnd = /export default Module;\s*var isPthread = [\s\S]*isPthread && Module\(\);\s*$/;
+
 function finishGlue() {
   const folder = join(projectRoot, 'dist');
-  for (const name of readdirSync(folder).filter((file) => /^attention\..*\.js$/.test(file))) {
+  for (const name of readdirSync(folder).filter((file) => /^attention\.[\w-]+\.js$/.test(file))) {
     const file = join(folder, name);
     const glue = readFileSync(file, 'utf8');
     const edited = kGlueEdits.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), glue);
-    if (/workerOptions|import\(["']|new URL\(["']/.test(edited)) {
+    if (kThreadedEnd.test(edited)) writeFileSync(file.replace(/\.js$/, '.worker.js'), workerGlue(edited));
+    const whole = edited.replace(kThreadedEnd, 'export default Module;\n');
+    if (/workerOptions|isPthread|import\(["']|new URL\(["'](?!\.\/)/.test(whole)) {
       throw new SetupError(`${name} isn't as expected: another Emscripten? Adapt kGlueEdits in tools/build.js.`);
     }
-    if (edited !== glue) writeFileSync(file, edited);
+    if (whole !== glue) writeFileSync(file, whole);
   }
+}
+
+/** The same for the workers themselves: bundlers copy it as it is, and some minify it as a script, not as a module. */
+function workerGlue(glue) {
+  const here = '(globalThis.location?.href??"file:///")';
+  return glue.replaceAll('import.meta.url', here).replace(kThreadedEnd, 'Module();\n');
 }
 
 /** Builds whose binaries stand in code as well: attention-wasm/inline, and the copy for when files are missing. */
@@ -92,32 +103,21 @@ function writeTexts() {
 
 /** dist/inline.js: everything in one file. */
 export async function buildInline() {
-  const { build: bundle } = await import('vite'); // not there before the npm packages are
+  const { rolldown } = await import('rolldown'); // not there before the npm packages are
   const bindings = (name) => join(projectRoot, 'bindings', name);
-  await bundle({
-    configFile: false,
-    root: projectRoot,
-    logLevel: 'warn',
+  const bundle = await rolldown({
+    input: bindings('inline.js'),
+    platform: 'browser',
     plugins: [
-      {
-        name: 'inline-builds',
-        enforce: 'pre',
-        resolveId: (id) => (id === './builds.js' ? bindings('builds-inline.js') : null),
-      },
+      { name: 'inline-builds', resolveId: (id) => (id === './builds.js' ? bindings('builds-inline.js') : null) },
     ],
-    build: {
-      rollupOptions: {
-        input: bindings('inline.js'),
-        preserveEntrySignatures: 'strict',
-        output: { entryFileNames: 'inline.js', codeSplitting: false },
-      },
-      modulePreload: false,
-      outDir: 'dist',
-      emptyOutDir: false,
-      target: 'es2022',
-      copyPublicDir: false,
-    },
   });
+  const { output } = await bundle.generate({ codeSplitting: false, minify: true });
+  await bundle.close();
+  if (output.length !== 1) throw new SetupError(`inline.js isn't one file but ${output.length}`);
+  // The minifier drops the comments that hide Node's modules from bundlers (bindings/engine.js).
+  const code = output[0].code.replaceAll('import(`node:', 'import(/* @vite-ignore */ /* webpackIgnore: true */`node:');
+  writeFileSync(join(projectRoot, 'dist/inline.js'), code);
 }
 
 /** dist/types, from the JSDoc in bindings/. */

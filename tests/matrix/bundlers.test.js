@@ -1,7 +1,7 @@
 // The packed package through bundlers without configuration, and what they make of it in Chromium.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import * as esbuild from 'esbuild';
@@ -71,7 +71,7 @@ describe('E-083: Vite', () => {
     ['worker', kWorker],
     ['inline', kInline, 1],
   ]) {
-    test(`dev server: ${name}`, async () => {
+    test(`dev server: ${name}`, async (t) => {
       const root = project({ 'index.html': pageOf('/main.js'), 'main.js': main });
       for (const isolated of [false, true]) {
         const dev = await vite.createServer({
@@ -83,6 +83,7 @@ describe('E-083: Vite', () => {
         const server = await serveOnce(dev.middlewares, { isolated });
         const result = await visit('Chromium', server).finally(() => dev.close());
         assertResult(result);
+        t.diagnostic(JSON.stringify(result.info));
         if (!isolated || threads) assert.equal(result.info.threads, 1);
         assert.notEqual(result.info.simd, 'scalar', result.info.reasons.join('\n'));
       }
@@ -235,14 +236,18 @@ test('E-083: vitest', () => {
   });
   // Vitest finds what it is made of from where it runs, so the project is seen from there.
   const cli = join(matrixFolder, 'node_modules/vitest/vitest.mjs');
-  const { status, stdout, stderr } = spawnSync(nodeOf('node-22'), [cli, 'run', '--root', root, '--reporter=json'], {
-    cwd: root,
-    encoding: 'utf8',
-    timeout: 120_000,
-    env: { ...process.env, PATH: `${join(nodeOf('node-22'), '..')}:${process.env.PATH}` },
-  });
+  const { status, stdout, stderr } = spawnSync(
+    nodeOf('node-22'),
+    [cli, 'run', '--root', root, '--reporter=json', '--outputFile=out.json'],
+    {
+      cwd: root,
+      encoding: 'utf8',
+      timeout: 120_000,
+      env: { ...process.env, PATH: `${join(nodeOf('node-22'), '..')}:${process.env.PATH}` },
+    },
+  );
   assert.equal(status, 0, stdout + stderr);
-  assert.equal(JSON.parse(stdout.slice(stdout.indexOf('{'))).numPassedTests, 1);
+  assert.equal(JSON.parse(readFileSync(join(root, 'out.json'), 'utf8')).numPassedTests, 1);
 });
 
 test('every bundler of package.json is tested here', () => {
