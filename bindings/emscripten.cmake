@@ -5,10 +5,13 @@ function(add_build name)
   add_executable(${name} bindings/bindings.cpp ${build_SOURCES})
   target_link_libraries(${name} PRIVATE attention_flags)
   target_compile_options(${name} PRIVATE ${build_OPTIONS}
+    -fno-rtti -DEMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0  # embind's names of types, which nothing asks for
     # Hot loops are written out in vectors; for the others smaller code is worth more than the compiler's own vectors.
     -fno-vectorize -fno-slp-vectorize "SHELL:-mllvm -unroll-runtime=false")
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/bindings/embind.library.js)
   target_link_options(${name} PRIVATE
-    -lembind                          # with RTTI: without it, embind prints addresses as type names and brings printf
+    # In place of -lembind, whose code for classes, strings and views is larger than what functions need.
+    --js-library ${CMAKE_SOURCE_DIR}/bindings/embind.library.js
     -sMODULARIZE                      # a factory, so that one page can hold several instances
     -sEXPORT_ES6
     -sDYNAMIC_EXECUTION=0             # no eval: the package runs under script-src 'self' 'wasm-unsafe-eval'

@@ -16,7 +16,6 @@ import { RopeTables } from './rope-tables.js';
 import { hideWithoutDispose, PackedLinear, Tensor } from './tensor.js';
 import { version } from './version.js';
 import { loadWasm } from './wasm.js';
-import { WasmBackend } from './wasm-backend.js';
 
 export * from './types.js'; // types only
 export {
@@ -30,6 +29,7 @@ export {
   Tensor,
 };
 
+/** @import { WasmBackend } from './wasm-backend.js' */
 /** @import { AttentionOptions, AttentionResult, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
 
 /**
@@ -42,7 +42,6 @@ export async function load(options) {
   const checked = checkLoad(options);
   const reasons = checked.backend === 'auto' ? ['webgpu: not part of this version'] : [];
   const loaded = await loadWasm(checked);
-  loaded.module._setThreads(loaded.threads);
   const { simd, threads } = loaded;
   const info = {
     version,
@@ -51,7 +50,7 @@ export async function load(options) {
     threads,
     reasons: [...reasons, ...loaded.reasons],
   };
-  return new Attention(new WasmBackend(loaded.module), info);
+  return new Attention(loaded.backend, info);
 }
 
 /** A loaded instance: its functions work in a memory of its own. */
