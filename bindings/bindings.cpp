@@ -8,6 +8,10 @@
 #include "attention.h"
 #include "fields.h"
 
+// embind's header calls this behind each block of bindings, for workers, which here call no binding. The rest of its
+// library is types that no function takes: see embind.library.js.
+extern "C" void emscripten::internal::_embind_register_bindings(InitFunc*) {}
+
 namespace attention {
 namespace {
 

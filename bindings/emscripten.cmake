@@ -5,10 +5,13 @@ function(add_build name)
   add_executable(${name} bindings/bindings.cpp ${build_SOURCES})
   target_link_libraries(${name} PRIVATE attention_flags)
   target_compile_options(${name} PRIVATE ${build_OPTIONS}
+    -fno-rtti -DEMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0  # embind's names of types, which nothing asks for
     # Hot loops are written out in vectors; for the others smaller code is worth more than the compiler's own vectors.
     -fno-vectorize -fno-slp-vectorize "SHELL:-mllvm -unroll-runtime=false")
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/bindings/embind.library.js)
   target_link_options(${name} PRIVATE
-    -lembind                          # with RTTI: without it, embind prints addresses as type names and brings printf
+    # In place of -lembind, whose code for classes, strings and views is larger than what functions need.
+    --js-library ${CMAKE_SOURCE_DIR}/bindings/embind.library.js
     -sMODULARIZE                      # a factory, so that one page can hold several instances
     -sEXPORT_ES6
     -sDYNAMIC_EXECUTION=0             # no eval: the package runs under script-src 'self' 'wasm-unsafe-eval'
@@ -16,6 +19,7 @@ function(add_build name)
     -sINITIAL_MEMORY=2MB              # phones refuse large initial memories
     -sSTACK_SIZE=256KB
     -sALLOW_MEMORY_GROWTH
+    -sMEMORY_GROWTH_LINEAR_STEP=1MB   # what a call needs, not a fifth of the heap besides
     -sMAXIMUM_MEMORY=4GB
     -sABORTING_MALLOC=0               # a failed allocation is an AttentionError, not an abort
     -sMALLOC=dlmalloc                 # emmalloc adds address and size unchecked: near 4 GiB it gives out memory twice
@@ -55,5 +59,5 @@ add_build(baseline-mt THREADS SOURCES ${simd_sources} OPTIONS -msimd128)
 add_build(relaxed-mt THREADS SOURCES ${simd_sources} OPTIONS -msimd128 -mrelaxed-simd)
 
 # Where no time is spent, or memory is what it waits for.
-set_source_files_properties(src/attention.cpp src/cache.cpp src/tokens.cpp src/convert.cpp src/norm.cpp src/merge.cpp
-  src/rope.cpp src/embedding.cpp bindings/bindings.cpp PROPERTIES COMPILE_OPTIONS -Os)
+set_source_files_properties(src/attention.cpp src/cache.cpp src/quantize.cpp src/tokens.cpp src/norm.cpp src/merge.cpp
+  src/embedding.cpp bindings/bindings.cpp PROPERTIES COMPILE_OPTIONS -Os)

@@ -16,7 +16,6 @@ import { RopeTables } from './rope-tables.js';
 import { hideWithoutDispose, PackedLinear, Tensor } from './tensor.js';
 import { version } from './version.js';
 import { loadWasm } from './wasm.js';
-import { WasmBackend } from './wasm-backend.js';
 
 export * from './promises.js'; // types only
 export * from './types.js'; // types only
@@ -33,6 +32,7 @@ export {
 
 /** @import { Context } from './check.js' */
 /** @import { AttentionOn } from './promises.js' */
+/** @import { WasmBackend } from './wasm-backend.js' */
 /** @import { AttentionOptions, AttentionResult, Capabilities, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
 
 /**
@@ -69,10 +69,9 @@ export async function load(options) {
 
 /** @param {LoadOptions} options @param {string[]} reasons why it isn't webgpu */
 async function wasmAttention(options, reasons) {
-  const { module, simd, threads, reasons: others } = await loadWasm(options);
-  module._setThreads(threads);
+  const { backend, simd, threads, reasons: others } = await loadWasm(options);
   const info = { version, backend: /** @type {const} */ ('wasm'), simd, threads, reasons: [...reasons, ...others] };
-  return new Attention(new WasmBackend(module), info);
+  return new Attention(backend, info);
 }
 
 /** @typedef {() => Promise<{ backend: WasmBackend, info: Omit<Info, 'version'> }>} Again */

@@ -1,8 +1,13 @@
 // Picks the build that suits the engine, and brings it up: in Node, browsers and workers.
-import { simd as baselineSimd, relaxedSimd, threads as sharedMemory } from 'wasm-feature-detect';
+import { kBuilds, kCopy } from './builds.js';
 import { isAbsent } from './check.js';
+import { coreCount, hasRelaxedSimd, hasSimd, hasThreads } from './engine.js';
 import { AttentionError, refuse } from './errors.js';
+import { selfTest } from './self-test.js';
+import { WasmBackend } from './wasm-backend.js';
+import { compile, missing } from './wasm-binary.js';
 
+/** @import { Build } from './builds.js' */
 /** @import { LoadOptions } from './types.js' */
 
 /**
@@ -34,62 +39,85 @@ import { AttentionError, refuse } from './errors.js';
  */
 
 /** @typedef {(options: object) => Promise<WasmModule>} Factory */
-/** @typedef {{ glue: () => Promise<{ default: Factory }>, url: () => URL, worker?: () => URL }} Build */
+/** @typedef {'scalar' | 'baseline' | 'relaxed'} Simd */
+/** @typedef {{ backend: WasmBackend, simd: Simd, threads: number, reasons: string[] }} Loaded */
 
-// Written out, so that bundlers see every file; only the one that is picked is fetched.
-/** @type {Readonly<Record<string, Build>>} */
-const kBuilds = {
-  scalar: {
-    glue: () => import('../dist/attention.scalar.js'),
-    url: () => new URL('../dist/attention.scalar.wasm', import.meta.url),
-  },
-  baseline: {
-    glue: () => import('../dist/attention.baseline.js'),
-    url: () => new URL('../dist/attention.baseline.wasm', import.meta.url),
-  },
-  relaxed: {
-    glue: () => import('../dist/attention.relaxed.js'),
-    url: () => new URL('../dist/attention.relaxed.wasm', import.meta.url),
-  },
-  'baseline-mt': {
-    glue: () => import('../dist/attention.baseline-mt.js'),
-    url: () => new URL('../dist/attention.baseline-mt.wasm', import.meta.url),
-    worker: () => new URL('../dist/attention.baseline-mt.js', import.meta.url),
-  },
-  'relaxed-mt': {
-    glue: () => import('../dist/attention.relaxed-mt.js'),
-    url: () => new URL('../dist/attention.relaxed-mt.wasm', import.meta.url),
-    worker: () => new URL('../dist/attention.relaxed-mt.js', import.meta.url),
-  },
-};
-
-/** @typedef {{ module: WasmModule, simd: 'scalar' | 'baseline' | 'relaxed', threads: number, reasons: string[] }} Loaded */
+/** From the best to the one that runs wherever wasm does. @type {readonly Simd[]} */
+const kLevels = ['relaxed', 'baseline', 'scalar'];
 
 /**
+ * Brings up the best build that works here. Under 'auto', one that does not is a reason, and the next lower one is tried.
  * @param {LoadOptions} options checked
  * @returns {Promise<Loaded>}
  */
 export async function loadWasm(options) {
+  if (typeof WebAssembly !== 'object') {
+    throw new AttentionError(
+      'UNSUPPORTED',
+      'load: the engine must have WebAssembly, got one without it or with it off',
+    );
+  }
   /** @type {string[]} */
   const reasons = [];
-  const simd = await pickSimd(options.simd ?? 'auto', reasons);
-  const threads = await pickThreads(options.threads ?? 'auto', simd, reasons);
-  if (threads > 1) {
+  const best = pickSimd(options.simd ?? 'auto', reasons);
+  const threads = await pickThreads(options.threads ?? 'auto', best, reasons);
+  /** Of the best build without threads: it tells most. @type {unknown} */
+  let failure;
+  for (const { name, ...of } of candidates(options, best, threads)) {
     try {
-      return { module: await bringUp(`${simd}-mt`, options, threads), simd, threads, reasons };
+      return { backend: await bringUp(name, kBuilds[name], options, of.threads), ...of, reasons };
     } catch (error) {
-      if (typeof options.threads === 'number') throw error;
-      reasons.push(`threads: the build with threads did not load (${/** @type {Error} */ (error).message})`);
+      failure = of.threads === 1 ? (failure ?? error) : error;
+      const { message, cause } = /** @type {Error} */ (error);
+      const build = of.threads > 1 ? 'threads: the build with threads' : `${of.simd}: the build`;
+      reasons.push(`${build} did not load (${message})`);
+      if (missing.has(/** @type {any} */ (cause)) && mayBeCopied(options)) {
+        reasons.push('files: missing, so the copy of the baseline build in the code is used');
+        return {
+          backend: await bringUp('baseline', /** @type {Build} */ (kCopy), {}, 1),
+          simd: 'baseline',
+          threads: 1,
+          reasons,
+        };
+      }
     }
   }
-  return { module: await bringUp(simd, options, 1), simd, threads: 1, reasons };
+  throw failure;
+}
+
+/** @param {unknown} value */
+const isAuto = (value) => isAbsent(value) || value === 'auto';
+
+/**
+ * What may come up, the best first. Only 'auto' leaves a choice.
+ * @param {LoadOptions} options @param {Simd} best @param {number} threads
+ */
+function candidates(options, best, threads) {
+  const levels = isAuto(options.simd) ? kLevels.slice(kLevels.indexOf(best)) : [best];
+  return levels.flatMap((simd) => {
+    const single = { name: simd, simd, threads: 1 };
+    if (threads === 1 || simd === 'scalar') return [single];
+    const threaded = { name: `${simd}-mt`, simd, threads };
+    return isAuto(options.threads) ? [threaded, single] : [threaded];
+  });
+}
+
+/** @param {LoadOptions} options */
+function mayBeCopied({ simd, threads, wasmUrl, wasmBinary }) {
+  return (
+    kCopy &&
+    isAbsent(wasmUrl) &&
+    isAbsent(wasmBinary) &&
+    (isAuto(simd) || simd === 'baseline') &&
+    (isAuto(threads) || threads === 1)
+  );
 }
 
 /** @param {'auto' | 'relaxed' | 'baseline' | 'scalar'} wanted @param {string[]} reasons */
-async function pickSimd(wanted, reasons) {
+function pickSimd(wanted, reasons) {
   if (wanted === 'scalar') return wanted;
-  const hasBaseline = await baselineSimd();
-  const hasRelaxed = hasBaseline && (await relaxedSimd());
+  const hasBaseline = hasSimd();
+  const hasRelaxed = hasBaseline && hasRelaxedSimd();
   const has = { relaxed: hasRelaxed, baseline: hasBaseline };
   if (wanted !== 'auto') {
     if (has[wanted]) return wanted;
@@ -108,7 +136,7 @@ async function pickSimd(wanted, reasons) {
  */
 async function pickThreads(wanted, simd, reasons) {
   if (wanted === 1) return 1;
-  const obstacle = await whyNoThreads(simd);
+  const obstacle = whyNoThreads(simd);
   if (wanted === 'auto') {
     const cores = obstacle ? 1 : await coreCount();
     if (cores < 2) reasons.push(`threads: ${obstacle ?? 'one processor core'}`);
@@ -122,54 +150,33 @@ async function pickThreads(wanted, simd, reasons) {
 export const kMostThreads = 16;
 
 /** @param {string} simd */
-async function whyNoThreads(simd) {
-  if (simd === 'scalar') return 'the scalar build has none';
+function whyNoThreads(simd) {
+  if (!kBuilds[`${simd}-mt`]) return `the ${simd} build has none`;
   if (typeof SharedArrayBuffer === 'undefined' || globalThis.crossOriginIsolated === false) {
     return 'no shared memory, because the page is not cross-origin isolated';
   }
-  return (await sharedMemory()) ? null : 'not supported by this engine';
+  return hasThreads() ? null : 'not supported by this engine';
 }
 
-const isNode = () => typeof process === 'object' && typeof process.versions?.node === 'string';
-
-/** Node's own modules, out of sight of bundlers for browsers. @param {string} name */
-const nodeModule = (name) => import(/* @vite-ignore */ /* webpackIgnore: true */ `node:${name}`);
-
-async function coreCount() {
-  if (isNode()) return /** @type {typeof import('node:os')} */ (await nodeModule('os')).availableParallelism();
-  return globalThis.navigator?.hardwareConcurrency ?? 1;
-}
-
-/** @param {string} name @param {LoadOptions} options @param {number} threads @returns {Promise<WasmModule>} */
-async function bringUp(name, options, threads) {
+/** @param {string} name @param {Build} build @param {LoadOptions} options @param {number} threads @returns {Promise<WasmBackend>} */
+async function bringUp(name, build, options, threads) {
   try {
-    const [glue, compiled] = await Promise.all([kBuilds[name].glue(), compile(name, options)]);
-    return await instantiate(glue.default, compiled, { threads, workerUrl: kBuilds[name].worker?.() });
+    const [glue, compiled] = await Promise.all([build.glue(), compile(name, build, options)]);
+    const module = await instantiate(glue.default, compiled, { threads, workerUrl: build.worker?.() });
+    module._setThreads(threads);
+    const backend = new WasmBackend(module);
+    const wrong =
+      Boolean(backend.multipliesBytes) === name.startsWith('relaxed')
+        ? selfTest(backend)
+        : 'the binary is of another build';
+    if (!wrong) return backend;
+    backend.dispose();
+    throw new Error(`a failed self-test: ${wrong}`);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new AttentionError('LOAD_FAILED', `load: the ${name} build must load, got ${why}`, { cause });
+    const code = cause instanceof RangeError ? 'OUT_OF_MEMORY' : 'LOAD_FAILED';
+    throw new AttentionError(code, `load: the ${name} build must load, got ${why}`, { cause });
   }
-}
-
-/** @param {string} name @param {LoadOptions} options @returns {Promise<WebAssembly.Module>} */
-async function compile(name, { wasmBinary, wasmUrl }) {
-  if (wasmBinary) return WebAssembly.compile(/** @type {BufferSource} */ (wasmBinary));
-  const given = isAbsent(wasmUrl) ? kBuilds[name].url() : wasmUrl;
-  // A folder: which of its files it is, is known only now.
-  const url = String(given).endsWith('/') ? `${given}attention.${name}.wasm` : String(given);
-  return WebAssembly.compile(await bytesFrom(url));
-}
-
-/** @param {string} url @returns {Promise<BufferSource>} */
-async function bytesFrom(url) {
-  const isUrl = /^[a-z][a-z\d+.-]+:/i.test(url);
-  if (isNode() && (!isUrl || url.startsWith('file:'))) {
-    const { readFile } = /** @type {typeof import('node:fs/promises')} */ (await nodeModule('fs/promises'));
-    return readFile(isUrl ? new URL(url) : url);
-  }
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(`HTTP status ${response.status} for ${url}`);
-  return response.arrayBuffer();
 }
 
 /**

@@ -46,7 +46,7 @@ for (const build of builds()) {
       assertWorks(attention, allocated);
     });
 
-  describe(`what is refused, ${build}`, () => {
+  describe(`E-080: what is refused, ${build}`, () => {
     describe('tensors', () => {
       for (const [name, tensors, code, message] of kTensors)
         run(name, () => attention.scaledDotProductAttention(...tensors), code, message);

@@ -99,7 +99,7 @@ for (const build of builds()) {
       assert.deepEqual(copy.data, tensor.data);
     });
 
-    test('dispose gives the memory back; twice is harmless; use after it throws', async () => {
+    test('E-074: dispose gives the memory back; twice is harmless; use after it throws', async () => {
       const attention = await loadBuild(build);
       const { allocated } = attention.memory;
       const tensor = attention.tensor(Float32Array.of(1, 2), [1, 2]);
@@ -204,7 +204,7 @@ for (const build of builds()) {
 
 // These fill gigabytes, so one build stands for all: addresses are the same in each.
 describe('a full memory', () => {
-  test('addresses above 2 GiB are addresses', { timeout: 120_000 }, async () => {
+  test('E-076: addresses above 2 GiB are addresses', { timeout: 120_000 }, async () => {
     const attention = await loadBuild('baseline');
     const filler = Array.from({ length: 5 }, () => attention.tensor(null, [112 * kMiB]));
     assert(attention.memory.allocated > 2 ** 31);
@@ -224,7 +224,7 @@ describe('a full memory', () => {
     for (const tensor of filler) tensor.dispose();
   });
 
-  test('what does not fit is refused with its size, again and again', async () => {
+  test('E-078: what does not fit is refused with its size, again and again', async () => {
     const attention = await loadBuild('baseline');
     const start = attention.memory.allocated;
     const parts = [];

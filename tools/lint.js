@@ -16,7 +16,7 @@ const kTypeProjects = [
 /** Each check throws with the tool's findings. */
 export const checks = {
   'JavaScript, JSON and CSS: format and style (biome)': () => node('@biomejs/biome/bin/biome', ['ci', '--colors=off']),
-  'types (tsc)': () => {
+  'E-091: types (tsc)': () => {
     for (const project of kTypeProjects.filter((name) => existsSync(join(projectRoot, name)))) {
       node('typescript/bin/tsc', ['--noEmit', '--emitDeclarationOnly', 'false', '-p', project]);
     }

@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { build, buildTypes, ensurePackages } from './build.js';
+import { build, buildInline, buildTypes, ensurePackages } from './build.js';
 import { ensureHostPackages } from './host.js';
 import { ensureLintPackages } from './lint.js';
 import { ensureSystemPackages, main, projectRoot, SetupError, say } from './machine.js';
@@ -44,7 +44,7 @@ function relaxedFlags() {
 }
 
 function packageTests() {
-  return testFiles('tests').filter((file) => !/^tests\/(browser|checks|firefox)\//.test(file));
+  return testFiles('tests').filter((file) => !/^tests\/(browser|checks|firefox|matrix)\//.test(file));
 }
 
 function testFiles(folder) {
@@ -110,6 +110,7 @@ await main(async () => {
   const parts = chosenParts().map((name) => kParts[name]);
   ensurePackages();
   build();
+  await buildInline();
   buildTypes();
   for (const { setUp } of parts) await setUp?.();
   const results = [];

@@ -2,11 +2,11 @@
 // asked for.
 import { AttentionError } from '../errors.js';
 import { loadWasm } from '../wasm.js';
-import { WasmBackend } from '../wasm-backend.js';
 import { WebgpuBackend } from './backend.js';
 import { Gpu, openGpu, Unavailable } from './gpu.js';
 
 /** @import { Info, LoadOptions } from '../types.js' */
+/** @import { WasmBackend } from '../wasm-backend.js' */
 
 /**
  * What runs calls, in the form of the wasm backend.
@@ -61,21 +61,14 @@ async function afterLoss(options, gone) {
         cause: error,
       });
     }
-    const { module, simd, threads, reasons } = await loadWasm(options);
-    module._setThreads(threads);
+    const { backend, simd, threads, reasons } = await loadWasm(options);
+    backend.run = promised;
     const why = `${lost.message}, and no other came (${error.message})`;
-    return { backend: new PromisedWasm(module), info: { backend: 'wasm', simd, threads, reasons: [why, ...reasons] } };
+    return { backend, info: { backend: 'wasm', simd, threads, reasons: [why, ...reasons] } };
   }
 }
 
-/** Goes on for an instance whose calls have returned promises so far. */
-class PromisedWasm extends WasmBackend {
-  /** @param {() => any} body @returns {any} */
-  run(body) {
-    try {
-      return Promise.resolve(body());
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  }
+/** Calls on wasm of an instance whose calls have returned promises so far. @param {() => any} body @returns {any} */
+function promised(body) {
+  return new Promise((resolve) => resolve(body()));
 }

@@ -2,9 +2,8 @@
 import { resolve } from 'node:path';
 import { serve } from '../../tools/serve.js';
 
-const kImports = { 'wasm-feature-detect': '/node_modules/wasm-feature-detect/dist/esm/index.js' };
 export const kPageName = 'webgpu.html';
-const kPage = `<!doctype html><link rel="icon" href="data:,"><script type="importmap">${JSON.stringify({ imports: kImports })}</script>`;
+const kPage = '<!doctype html><link rel="icon" href="data:,">';
 
 export const servePackage = () => serve(resolve(import.meta.dirname, '../..'), { pages: { [kPageName]: kPage } });
 

@@ -1,0 +1,161 @@
+// The worker's side of attention-wasm/worker: an instance, the objects made of it, and calls by message.
+
+import { isNode, nodeModule } from './engine.js';
+import { AttentionError } from './errors.js';
+import { load } from './index.js';
+import { contextOf } from './instances.js';
+import { CacheSnapshot, KeyValueCache } from './key-value-cache.js';
+import { MultiHeadAttention } from './multi-head-attention.js';
+import { Resident } from './tensor.js';
+import { isHandle, mapParts, pack } from './worker-messages.js';
+import { watch } from './worker-slices.js';
+
+/** @import { Attention } from './index.js' */
+
+/**
+ * @typedef {object} Request
+ * @property {number} id
+ * @property {'load' | 'call' | 'dispose'} kind
+ * @property {number} target handle of the object; 0: the instance
+ * @property {string} method
+ * @property {any[]} args
+ * @property {boolean} reports whether progress is wanted
+ * @property {Int32Array} [stop] shared: the number of the call that shall stop; comes with 'load'
+ */
+
+/** @typedef {{ post: (message: unknown, transfer: ArrayBuffer[]) => void, listen: (receive: (message: any) => void) => void }} Port */
+
+/** Makes the module or worker thread it runs in answer a page's load(). */
+export async function serveWorker() {
+  const port = await portOf();
+  const host = new Host(port);
+  port.listen((message) => host.receive(message));
+}
+
+/** @returns {Promise<Port>} */
+async function portOf() {
+  if (isNode()) {
+    const { parentPort } = /** @type {typeof import('node:worker_threads')} */ (await nodeModule('worker_threads'));
+    const port = /** @type {import('node:worker_threads').MessagePort} */ (parentPort);
+    return {
+      post: (message, transfer) => port.postMessage(message, /** @type {any} */ (transfer)),
+      listen: (receive) => void port.on('message', receive),
+    };
+  }
+  const scope = /** @type {any} */ (globalThis);
+  return {
+    post: (message, transfer) => scope.postMessage(message, transfer),
+    listen: (receive) => scope.addEventListener('message', (/** @type {MessageEvent} */ { data }) => receive(data)),
+  };
+}
+
+class Host {
+  #port;
+  /** @type {Attention | null} */
+  #attention = null;
+  /** @type {Map<number, any>} */
+  #objects = new Map();
+  #last = 0;
+  /** @type {Int32Array | null} */
+  #stop = null;
+  /** The call that runs, if it wants progress. @type {Request | null} */
+  #running = null;
+
+  /** @param {Port} port */
+  constructor(port) {
+    this.#port = port;
+  }
+
+  /** @param {Request} request */
+  async receive(request) {
+    const { id, kind, target, method, args } = request;
+    if (kind === 'dispose') {
+      this.#objects.get(target)?.dispose?.();
+      this.#objects.delete(target);
+      return;
+    }
+    try {
+      this.#running = request;
+      const result = await (kind === 'load' ? this.#load(request) : this.#call(target, method, args));
+      /** @type {Record<number, object>} */
+      const states = {};
+      const { value, transfer } = pack(result, true, (object) => this.#handleOf(object, states));
+      for (const object of [target, ...handlesIn(args)]) this.#noteState(object, states);
+      this.#port.post({ id, result: value, states, memory: this.#attention?.memory }, transfer);
+    } catch (error) {
+      this.#port.post({ id, error: plainError(error), memory: this.#attention?.memory }, []);
+    } finally {
+      this.#running = null;
+    }
+  }
+
+  /** @param {Request} request */
+  async #load({ args: [options], stop }) {
+    this.#stop = stop ?? null;
+    /** Of either kind: what it returns is awaited. @type {any} */
+    const attention = await load(options);
+    this.#attention = attention;
+    // Calls on the GPU are handed over whole: there is nothing to stop between.
+    if (attention.info.backend === 'webgpu') return { info: attention.info };
+    watch(contextOf('load', attention).backend, {
+      isStopped: () => this.#stop !== null && Atomics.load(this.#stop, 0) === this.#running?.id,
+      report: (progress) => {
+        if (this.#running?.reports) this.#port.post({ id: this.#running.id, progress }, []);
+      },
+    });
+    return { info: attention.info };
+  }
+
+  /** @param {number} target @param {string} method @param {any[]} args */
+  #call(target, method, args) {
+    const object = target === 0 ? this.#attention : this.#objects.get(target);
+    const given = mapParts(args, (part) => (isHandle(part) ? this.#objects.get(part.attentionHandle) : undefined));
+    return object[method](...given);
+  }
+
+  /** @param {object} object @param {Record<number, object>} states */
+  #handleOf(object, states) {
+    const isKept =
+      object instanceof Resident || object instanceof MultiHeadAttention || object instanceof CacheSnapshot;
+    if (!isKept) return undefined;
+    for (const [handle, known] of this.#objects) if (known === object) return { attentionHandle: handle };
+    const handle = ++this.#last;
+    this.#objects.set(handle, object);
+    this.#noteState(handle, states);
+    return { attentionHandle: handle };
+  }
+
+  /** What the page shows of an object without asking. @param {number} handle @param {Record<number, object>} states */
+  #noteState(handle, states) {
+    const object = this.#objects.get(handle);
+    if (!(object instanceof Resident) || object.disposed) return;
+    const { shape, dtype, count } = /** @type {any} */ (object);
+    states[handle] =
+      object instanceof KeyValueCache
+        ? {
+            ...{ lengths: object.lengths, positions: object.positions, bytes: object.bytes },
+            ...{ capacity: object.capacity, dtype: object.dtype },
+          }
+        : { shape, dtype, count };
+  }
+}
+
+/** @param {any[]} args @returns {number[]} */
+function handlesIn(args) {
+  /** @type {number[]} */
+  const handles = [];
+  mapParts(args, (part) => {
+    if (isHandle(part)) handles.push(part.attentionHandle);
+    return undefined;
+  });
+  return handles;
+}
+
+/** @param {unknown} error */
+function plainError(error) {
+  if (error instanceof AttentionError) {
+    const { code, message, cause } = error;
+    return { code, message, cause: cause instanceof Error ? cause.message : undefined };
+  }
+  return { message: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+}

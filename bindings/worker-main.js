@@ -1,0 +1,4 @@
+// The file that a worker starts with.
+import { serveWorker } from './worker-host.js';
+
+serveWorker();
