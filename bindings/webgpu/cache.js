@@ -2,9 +2,9 @@
 import { isQuantized } from '../check-cache.js';
 import { refuse } from '../errors.js';
 import { bytesOf, typeNumber } from '../memory.js';
-import { Lists } from './attention.js';
 import { append, appendLayout, kThreads } from './elementwise.wgsl.js';
 import { bufferOf } from './operands.js';
+import { Lists } from './plan.js';
 
 /** @import { Strides } from '../check-attention.js' */
 /** @import { AppendCall, CacheConfig, CacheState, CacheStorage, Held } from '../check-cache.js' */

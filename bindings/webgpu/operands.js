@@ -102,6 +102,25 @@ export class Operands {
     return buffer.size <= most || (high - low) * bytesOf(dtype) + 2 * kAlignment <= most;
   }
 
+  /** A buffer that is not cut into parts. @param {GPUBuffer} buffer @returns {Binding} */
+  whole(buffer) {
+    if (buffer.size > this.#gpu.limits.maxStorageBufferBindingSize) throw this.tooLarge(buffer.size);
+    return { buffer };
+  }
+
+  /** float32 elements that a binding holds, wherever they begin. */
+  get mostFloats() {
+    return this.#gpu.limits.maxStorageBufferBindingSize / 4 - kAlignment;
+  }
+
+  /** Ranges of elements that a device can bind in float32, each a multiple of `unit` long. @param {number} count @param {number} unit */
+  *chunks(count, unit) {
+    const most = this.mostFloats;
+    const step = count <= most ? count : Math.floor(most / unit) * unit;
+    if (step <= 0 && count > 0) throw this.tooLarge(unit * 4);
+    for (let start = 0; start < count; start += step) yield { start, end: Math.min(count, start + step) };
+  }
+
   /** @param {number} bytes */
   tooLarge(bytes) {
     const most = this.#gpu.limits.maxStorageBufferBindingSize;

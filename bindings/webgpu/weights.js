@@ -4,7 +4,7 @@ import { kThreads, mean, meanLayout } from './elementwise.wgsl.js';
 import { kScoreKeys, kScoreRows, rowsLayout, scores, softmaxRows } from './scores.wgsl.js';
 
 /** @import { Weights } from '../check-attention.js' */
-/** @import { AttentionPlan } from './attention.js' */
+/** @import { AttentionPlan } from './plan.js' */
 
 /** `Stage` of src/attention.h: the last is the softmax. */
 const kWeights = 3;
