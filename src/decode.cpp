@@ -34,6 +34,7 @@ struct Part {
 struct Job {
   const Attention& call;
   int32_t rows;    // that read one key/value head: G * Tq
+  int32_t kept;    // rows with a state: three last ones have an empty fourth beside them
   int32_t chunks;  // of keys
   size_t worker_bytes;
   char* workers;
@@ -56,13 +57,32 @@ struct Workspace {
   Block* blocks;
   float *queries, *logits, *lanes, *bias, *key_tile, *value_tile;
   int16_t* whole_queries;
-  uint32_t* walked;  // see Walk
+  uint8_t* wide_tile;  // of kQ4_0 tokens
+  uint32_t* walked;    // see Walk
 };
+
+/// The loops for blocks of N rows; three rows have a fourth of zeros beside them.
+struct Loops {
+  int32_t rows, step;  // step: from key to key in the logits
+  decltype(&score_tile<1>) score;
+  decltype(&score_blocks<1, Numbers::kToken>) score_tokens, score_blocks;
+  decltype(&add_values<1>) add;
+  decltype(&attention::add_blocks<1>) add_blocks;
+};
+
+template <int32_t N>
+constexpr Loops kLoops = {N,
+                          kLogits<N>,
+                          score_tile<N>,
+                          score_blocks<N, Numbers::kToken>,
+                          score_blocks<N, Numbers::kBlock>,
+                          add_values<N>,
+                          attention::add_blocks<N>};
 
 /// Keys of a tile.
 int32_t tile_keys(const Attention& call) { return is_quantized(call.k_type) ? kBlockKeys : kFloatKeys; }
 
-size_t lay_out(const Attention& call, int32_t rows, void* base, Workspace& space) {
+ATTENTION_SMALL size_t lay_out(const Attention& call, int32_t rows, void* base, Workspace& space) {
   Scratch scratch(base);
   const size_t blocks = (rows + kBlockRows - 1) / kBlockRows, keys = tile_keys(call);
   space.blocks = scratch.array<Block>(blocks);
@@ -74,6 +94,8 @@ size_t lay_out(const Attention& call, int32_t rows, void* base, Workspace& space
   space.value_tile = scratch.floats(needs_buffer(call.v_type, call.ring_size) ? keys * call.Dv : 0);
   const size_t whole = static_cast<size_t>(blocks_of(call.D)) * kBlockValues;
   space.whole_queries = scratch.array<int16_t>(is_quantized(call.k_type) ? blocks * kBlockRows * whole : 0);
+  const bool narrow = call.k_type == Type::kQ4_0 || call.v_type == Type::kQ4_0;
+  space.wide_tile = scratch.array<uint8_t>(narrow ? keys * widened_bytes(std::max(call.D, call.Dv)) : 0);
   space.walked = scratch.array<uint32_t>(1);
   return scratch.used();
 }
@@ -89,12 +111,12 @@ class Chunk {
     values_ = value_tokens(call_, b_, kv_head_);
     first_ = item % job.chunks * kChunkKeys;
     end_ = std::min(first_ + kChunkKeys, key_length(call_, b_));
-    const ptrdiff_t at = static_cast<ptrdiff_t>(item) * job.rows;
+    const ptrdiff_t at = static_cast<ptrdiff_t>(item) * job.kept;
     part_ = {job.part.max + at, job.part.sum + at, job.part.values + at * padded(call_.Dv)};
   }
 
   void run() {
-    for (int32_t r = 0; r < job_.rows; ++r) start_row(r);
+    for (int32_t r = 0; r < job_.kept; ++r) start_row(r);
     for (int32_t r = 0; r < job_.rows; r += kBlockRows) start_block(r);
     const int32_t step = tile_keys(call_);
     for (int32_t key = first_; key < end_; key += step) {
@@ -111,10 +133,14 @@ class Chunk {
     return space_.whole_queries + static_cast<ptrdiff_t>(r) * blocks_of(call_.D) * kBlockValues;
   }
 
-  void start_row(int32_t r) {
-    const int32_t h = job_.head(kv_head_, r), i = job_.row(r);
+  ATTENTION_SMALL void start_row(int32_t r) {
     float* to = queries(r);
     std::fill(to, to + padded(call_.D), 0.0f);
+    std::fill(sums(r), sums(r) + padded(call_.Dv), 0.0f);
+    part_.max[r] = -FLT_MAX;
+    part_.sum[r] = 0;
+    if (r == job_.rows) return;
+    const int32_t h = job_.head(kv_head_, r), i = job_.row(r);
     // Rows of packed sequences past the length don't exist.
     if (!call_.q_start || i < query_length(call_, b_)) {
       const ptrdiff_t from = query_start(call_, b_, h) + static_cast<ptrdiff_t>(i) * call_.q_token;
@@ -122,12 +148,12 @@ class Chunk {
     }
     // The sink belongs to the whole row: the first chunk counts it.
     const float sink = call_.sinks && first_ == 0 ? call_.sinks[h] : -INFINITY;
-    part_.max[r] = sink == -INFINITY ? -FLT_MAX : sink;
-    part_.sum[r] = sink == -INFINITY ? 0 : 1;
-    std::fill(sums(r), sums(r) + padded(call_.Dv), 0.0f);
+    if (sink == -INFINITY) return;
+    part_.max[r] = sink;
+    part_.sum[r] = 1;
   }
 
-  void start_block(int32_t r) {
+  ATTENTION_SMALL void start_block(int32_t r) {
     int32_t heads[kBlockRows], rows[kBlockRows];
     for (int32_t lane = 0; lane < kBlockRows; ++lane) {
       const int32_t row = lane < block_rows(r) ? r + lane : r;
@@ -150,23 +176,14 @@ class Chunk {
     if (count <= 0) return;
     const Coverage coverage = rows.cover(begin, count, space_.bias);
     if (coverage == Coverage::kNone) return;
-    switch (block_rows(r)) {
-      case 1:
-        return push_rows<1>(r, coverage, begin, count);
-      case 2:
-        return push_rows<2>(r, coverage, begin, count);
-      case 3:
-        return push_rows<3>(r, coverage, begin, count);
-      default:
-        return push_rows<4>(r, coverage, begin, count);
-    }
+    const int32_t count_of_rows = block_rows(r);
+    push_rows(count_of_rows == 1 ? kLoops<1> : count_of_rows == 2 ? kLoops<2> : kLoops<4>, r, coverage, begin, count);
   }
 
-  template <int32_t N>
-  void push_rows(int32_t r, Coverage coverage, int32_t key, int32_t count) {
-    weigh<N>(r, key, count);
+  void push_rows(const Loops& loops, int32_t r, Coverage coverage, int32_t key, int32_t count) {
+    weigh(loops, r, key, count);
     float scale[kBlockRows];
-    if constexpr (N == 1) {
+    if (loops.rows == 1) {
       if (!block(r).rows.leaves_logits(coverage)) finish_row_logits(r, coverage, key, count);
       for (int32_t j = count; j % 4 != 0; ++j) space_.logits[j] = -INFINITY;
       RowState state{part_.max[r], part_.sum[r]};
@@ -177,18 +194,18 @@ class Chunk {
     } else {
       block(r).rows.finish_logits(key, count, coverage, space_.logits);
       State<1> state;
-      state.max[0] = load_lanes(part_.max + r, N);
-      state.sum[0] = load_lanes(part_.sum + r, N);
+      state.max[0] = load_lanes(part_.max + r, loops.rows);
+      state.sum[0] = load_lanes(part_.sum + r, loops.rows);
       state.push(space_.logits, count);
-      store_lanes(part_.max + r, state.max[0], N);
-      store_lanes(part_.sum + r, state.sum[0], N);
+      store_lanes(part_.max + r, state.max[0], loops.rows);
+      store_lanes(part_.sum + r, state.sum[0], loops.rows);
       wasm_v128_store(scale, state.scale[0]);
     }
-    if (call_.out) sum_values<N>(r, coverage, key, count, scale);
+    if (call_.out) sum_values(loops, r, coverage, key, count, scale);
   }
 
   /// RowGroup has rows in lanes, of which this is one.
-  ATTENTION_NOINLINE void finish_row_logits(int32_t r, Coverage coverage, int32_t key, int32_t count) {
+  ATTENTION_SMALL void finish_row_logits(int32_t r, Coverage coverage, int32_t key, int32_t count) {
     for (int32_t j = 0; j < count; ++j) wasm_v128_store(space_.lanes + kBlockRows * j, load_splat(space_.logits + j));
     block(r).rows.finish_logits(key, count, coverage, space_.lanes);
     for (int32_t j = 0; j < count; ++j) space_.logits[j] = space_.lanes[kBlockRows * j];
@@ -203,63 +220,52 @@ class Chunk {
   }
   Walk value_walk(int32_t key, int32_t count) const { return call_.out ? walk(values_, key, count) : Walk(); }
 
-  template <int32_t N>
-  void weigh(int32_t r, int32_t key, int32_t count) {
+  void weigh(const Loops& loops, int32_t r, int32_t key, int32_t count) {
     if (!block(r).whole) {
       const FloatRows k = token_rows(keys_, key, count, space_.key_tile);
       const Walk own = k.data == space_.key_tile ? Walk() : walk(keys_, key, count);
-      *space_.walked ^= score_tile<N>(queries(r), k, count, call_.D, own, value_walk(key, count), space_.logits);
+      *space_.walked ^= loops.score(queries(r), k, count, call_.D, own, value_walk(key, count), space_.logits);
       return;
     }
-    *space_.walked ^= score_whole<N>(r, key, count);
+    *space_.walked ^= score_whole(loops, r, key, count);
     // Tokens that read as NaN go through float32, but no others: their bits don't depend on what a row doesn't see.
-    if (all_finite(space_.logits, 0, 1, kLogits<N> * count)) return;
+    if (all_finite(space_.logits, 0, 1, loops.step * count)) return;
     for (int32_t u = 0; u < count; ++u) {
       if (finite_scales(keys_, keys_.row(key + u))) continue;
       float scores[kScoredLogits];
       *space_.walked ^=
-          score_tile<N>(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, {}, {}, scores);
-      std::copy(scores, scores + kLogits<N>, space_.logits + kLogits<N> * u);
+          loops.score(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, {}, {}, scores);
+      std::copy(scores, scores + loops.step, space_.logits + loops.step * u);
     }
   }
 
-  template <int32_t N>
-  uint32_t score_whole(int32_t r, int32_t key, int32_t count) {
-    constexpr int32_t kRows = N == 3 ? 4 : N;  // a fourth row of zeros costs less than code of its own
-    const auto score = [&](auto function) {
-      return function(whole_queries(r), block(r).scales, keys_, key, count, walk(keys_, key, count),
-                      value_walk(key, count), space_.logits);
-    };
-    switch (numbers_of(keys_)) {
-      case Numbers::kToken:
-        return score(score_blocks<kRows, Numbers::kToken>);
-      case Numbers::kBytes:
-        return score(score_blocks<kRows, Numbers::kBytes>);
-      default:
-        return score(score_blocks<kRows, Numbers::kNibbles>);
-    }
+  uint32_t score_whole(const Loops& loops, int32_t r, int32_t key, int32_t count) {
+    const bool narrow = keys_.type == Type::kQ4_0;  // which is walked straight while it is widened
+    const Walk own = narrow ? Walk() : walk(keys_, key, count);
+    const Tokens keys = narrow ? widen(keys_, key, count, space_.wide_tile) : keys_;
+    const auto score = numbers_of(keys) == Numbers::kToken ? loops.score_tokens : loops.score_blocks;
+    return score(whole_queries(r), block(r).scales, keys, narrow ? 0 : key, count, own,
+                 narrow ? Walk() : value_walk(key, count), space_.logits);
   }
 
-  template <int32_t N>
-  void sum_values(int32_t r, Coverage coverage, int32_t key, int32_t count, const float* scale) {
-    if (is_quantized(values_.type)) return sum_blocks<N>(r, key, count, scale);
+  void sum_values(const Loops& loops, int32_t r, Coverage coverage, int32_t key, int32_t count, const float* scale) {
+    if (is_quantized(values_.type)) return sum_blocks(loops, r, key, count, scale);
     const FloatRows v = token_rows(values_, key, count, space_.value_tile);
     if (coverage == Coverage::kSome && !all_finite(v.data, v.stride, count, call_.Dv)) {
-      add_visible_values(block(r).rows, key, count, N, space_.logits, kLogits<N>, v, call_.Dv, scale, sums(r));
+      add_visible_values(block(r).rows, key, count, loops.rows, space_.logits, loops.step, v, call_.Dv, scale, sums(r));
     } else {
-      add_values<N>(space_.logits, v, count, call_.Dv, scale, sums(r));
+      loops.add(space_.logits, v, count, call_.Dv, scale, sums(r));
     }
   }
 
-  template <int32_t N>
-  void sum_blocks(int32_t r, int32_t key, int32_t count, const float* scale) {
-    const bool finite = values_.type == Type::kQ4_0
-                            ? add_blocks<N, Numbers::kNibbles>(space_.logits, values_, key, count, scale, sums(r))
-                            : add_blocks<N, Numbers::kBytes>(space_.logits, values_, key, count, scale, sums(r));
+  void sum_blocks(const Loops& loops, int32_t r, int32_t key, int32_t count, const float* scale) {
+    const bool narrow = values_.type == Type::kQ4_0;
+    const Tokens values = narrow ? widen(values_, key, count, space_.wide_tile) : values_;
+    const bool finite = loops.add_blocks(space_.logits, values, narrow ? 0 : key, count, scale, sums(r));
     for (int32_t u = 0; u < count && !finite; ++u) {
       float visible[kBlockRows];
       wasm_v128_store(visible, wasm_v128_and(block(r).rows.lanes(key, u, 0), wasm_f32x4_const_splat(1)));
-      add_other_blocks(values_, values_.row(key + u), space_.logits + kLogits<N> * u, visible, N, sums(r));
+      add_other_blocks(values_, values_.row(key + u), space_.logits + loops.step * u, visible, loops.rows, sums(r));
     }
   }
 
@@ -280,7 +286,7 @@ void finish_row(const Job& job, int32_t head, int32_t r) {
   const Attention& call = job.call;
   const int32_t b = head / call.Hkv, h = job.head(head % call.Hkv, r), i = job.row(r);
   if (call.q_start && i >= query_length(call, b)) return;
-  const auto index = [&](int32_t chunk) { return (static_cast<ptrdiff_t>(head) * job.chunks + chunk) * job.rows + r; };
+  const auto index = [&](int32_t chunk) { return (static_cast<ptrdiff_t>(head) * job.chunks + chunk) * job.kept + r; };
   float max = -FLT_MAX, sum = 0;
   for (int32_t chunk = 0; chunk < job.chunks; ++chunk) max = std::max(max, job.part.max[index(chunk)]);
   float* total = job.part.values + index(0) * padded(call.Dv);
@@ -301,7 +307,9 @@ void finish_row(const Job& job, int32_t head, int32_t r) {
 }
 
 Job make_job(const Attention& call) {
-  Job job{call, call.H / call.Hkv * call.Tq, std::max(1, (call.Tk + kChunkKeys - 1) / kChunkKeys), 0, nullptr, {}};
+  const int32_t rows = call.H / call.Hkv * call.Tq;
+  Job job{call, rows, rows % kBlockRows == 3 ? rows + 1 : rows, 0, 0, nullptr, {}};
+  job.chunks = std::max(1, (call.Tk + kChunkKeys - 1) / kChunkKeys);
   Workspace space;
   job.worker_bytes = lay_out(call, job.rows, nullptr, space);
   return job;
@@ -309,7 +317,7 @@ Job make_job(const Attention& call) {
 
 size_t lay_out_parts(const Attention& call, Job& job, void* base) {
   Scratch scratch(base);
-  const size_t rows = static_cast<size_t>(call.B) * call.Hkv * job.chunks * job.rows;
+  const size_t rows = static_cast<size_t>(call.B) * call.Hkv * job.chunks * job.kept;
   job.part = {scratch.floats(rows), scratch.floats(rows), scratch.floats(rows * padded(call.Dv))};
   job.workers = scratch.rest();
   return scratch.used();
