@@ -30,6 +30,7 @@ export {
 };
 
 /** @import { WasmBackend } from './wasm-backend.js' */
+/** @typedef {import('./rope-frequencies.js').RopeFrequencies} RopeFrequencies */
 /** @import { AttentionOptions, AttentionResult, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
 
 /**
@@ -59,6 +60,7 @@ export class Attention {
   #tables = new RopeTables();
 
   /**
+   * @hidden
    * Made by load().
    * @param {WasmBackend} backend @param {Info} info
    */

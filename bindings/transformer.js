@@ -17,6 +17,8 @@ import { checkWeights, Packer } from './transformer/weights.js';
 export * from './transformer/types.js'; // types only
 export { TransformerCache };
 
+/** @typedef {import('./transformer/cache.js').TransformerSnapshot} TransformerSnapshot */
+
 /** @import { Context } from './check.js' */
 /** @import { Attention } from './index.js' */
 /** @import { Resident, Tensor } from './tensor.js' */
@@ -48,6 +50,7 @@ export class Transformer {
   #disabled;
 
   /**
+   * @hidden
    * Made by load().
    * @param {Model} model @param {Resident[]} residents @param {number} parameters
    */

@@ -12,21 +12,11 @@ import { startWorker } from './worker-port.js';
 
 /** @import { ErrorCode } from './errors.js' */
 /** @import { MemoryUsage } from './types.js' */
+/** @import { CallOptions, Progress } from './worker-types.js' */
 /** @import { WorkerPort } from './worker-port.js' */
-/** @import { Progress } from './worker-slices.js' */
 
 /** Milliseconds that a call has to stop by itself. */
 const kPatience = 50;
-
-/**
- * Options that every call in a worker takes beside its own.
- * @typedef {object} CallOptions
- * @property {AbortSignal | null} [signal] stops the call; its promise rejects with ABORTED within 100 ms, and what the
- *   call held is free by then
- * @property {((progress: Progress) => void) | null} [onProgress] told of every slice of a long attention or linear call
- * @property {boolean | null} [transfer] moves the buffers of the arguments to the worker instead of copying them: the
- *   caller's arrays are empty from then on. false by default
- */
 
 /**
  * @typedef {object} Call
