@@ -12,6 +12,7 @@ import { visit } from './browsers.js';
 import {
   assertResult,
   exercise,
+  isolation,
   matrixFolder,
   nodeOf,
   pageOf,
@@ -38,8 +39,8 @@ const kPolicy =
   "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; object-src 'none'; img-src data:";
 
 /** Serves `folder` and gives the report of its page. */
-const report = async (folder, options = {}) =>
-  visit('Chromium', await serveOnce(folder, { policy: kPolicy, ...options }));
+const report = async (folder, headers = {}, path = '/') =>
+  visit('Chromium', await serveOnce(folder, { policy: kPolicy, ...headers }), path);
 
 /** With and without isolation: threads where memory can be shared, one and a reason where not. */
 async function assertBoth(folder) {
@@ -52,6 +53,33 @@ async function assertBoth(folder) {
   const isolated = await report(folder, { isolated: true }, '/#2');
   assertResult(isolated, { simd: 'relaxed', threads: 2 });
   assert.equal(isolated.isolated, true);
+}
+
+/** Vite's own development server, with the report taken out of its way. */
+async function developed(root, isolated) {
+  let receive;
+  const result = new Promise((done) => {
+    receive = done;
+  });
+  const collector = (request, response, next) => {
+    if (request.method !== 'POST') return next();
+    let body = '';
+    return request
+      .on('data', (text) => (body += text))
+      .on('end', () => {
+        response.end();
+        receive(JSON.parse(body));
+      });
+  };
+  const dev = await vite.createServer({
+    root,
+    logLevel: 'error',
+    server: { host: '127.0.0.1', headers: isolated ? isolation : {} },
+    plugins: [{ name: 'collector', configureServer: ({ middlewares }) => void middlewares.use(collector) }],
+  });
+  await dev.listen();
+  const { port } = dev.httpServer.address();
+  return { url: `http://127.0.0.1:${port}`, result, close: () => dev.close() };
 }
 
 describe('E-083: Vite', () => {
@@ -72,15 +100,8 @@ describe('E-083: Vite', () => {
     test(`dev server: ${name}`, async (t) => {
       const root = project({ 'index.html': pageOf('/main.js'), 'main.js': main });
       for (const isolated of [false, true]) {
-        const dev = await vite.createServer({
-          root,
-          logLevel: 'error',
-          server: { middlewareMode: true, hmr: false, ws: false },
-          appType: 'spa',
-        });
-        const server = await serveOnce(dev.middlewares, { isolated });
         const path = isolated && !threads ? '/#2' : '/';
-        const result = await visit('Chromium', server, path).finally(() => dev.close());
+        const result = await visit('Chromium', await developed(root, isolated), path);
         assertResult(result);
         t.diagnostic(JSON.stringify(result.info));
         assert.equal(result.info.threads, path === '/' ? 1 : 2);
