@@ -35,8 +35,12 @@ const kOwn = new Set(['backend', 'simd', 'threads', 'wasmUrl', 'wasmBinary', 'cr
  * Starts a worker with an instance of the package in it. A script doesn't wait for an idle worker at its end.
  *
  * @example
- * const attention = await load();
- * const { output } = await attention.scaledDotProductAttention(q, k, v, { isCausal: true, signal: AbortSignal.timeout(500) });
+ * const attention = await load({ threads: 1 });
+ * const x = { data: new Float32Array(8 * 64).fill(1), shape: [1, 1, 8, 64] };
+ * const options = { isCausal: true, signal: AbortSignal.timeout(60_000), onProgress: ({ done, total }) => done / total };
+ * const { output } = await attention.scaledDotProductAttention(x, x, x, options);
+ * output.data[0]; // → 1
+ * attention.dispose();
  * @param {WorkerLoadOptions | null} [options]
  * @returns {Promise<WorkerAttention>}
  * @throws {AttentionError} INVALID_OPTION, UNSUPPORTED; LOAD_FAILED: also where the worker doesn't start; ABORTED
