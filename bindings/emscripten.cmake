@@ -19,6 +19,7 @@ function(add_build name)
     -sINITIAL_MEMORY=2MB              # phones refuse large initial memories
     -sSTACK_SIZE=256KB
     -sALLOW_MEMORY_GROWTH
+    -sMEMORY_GROWTH_LINEAR_STEP=1MB   # what a call needs, not a fifth of the heap besides
     -sMAXIMUM_MEMORY=4GB
     -sABORTING_MALLOC=0               # a failed allocation is an AttentionError, not an abort
     -sMALLOC=dlmalloc                 # emmalloc adds address and size unchecked: near 4 GiB it gives out memory twice
@@ -58,5 +59,5 @@ add_build(baseline-mt THREADS SOURCES ${simd_sources} OPTIONS -msimd128)
 add_build(relaxed-mt THREADS SOURCES ${simd_sources} OPTIONS -msimd128 -mrelaxed-simd)
 
 # Where no time is spent, or memory is what it waits for.
-set_source_files_properties(src/attention.cpp src/cache.cpp src/tokens.cpp src/convert.cpp src/norm.cpp src/merge.cpp
-  src/rope.cpp src/embedding.cpp bindings/bindings.cpp PROPERTIES COMPILE_OPTIONS -Os)
+set_source_files_properties(src/attention.cpp src/cache.cpp src/quantize.cpp src/tokens.cpp src/norm.cpp src/merge.cpp
+  src/embedding.cpp bindings/bindings.cpp PROPERTIES COMPILE_OPTIONS -Os)

@@ -1,7 +1,9 @@
-// Storing tokens in a key/value cache, in its type and its ring. Plain code in every build: a value is stored once and
-// read at every step after.
+// Storing tokens in a key/value cache, in its type and its ring.
 //   Shapes: from [B, H, T, width], to [B, H, rows, width]. Cost: one read and one write a value.
+#include <cstring>
+
 #include "attention.h"
+#include "kernels.h"
 #include "parallel.h"
 #include "quantize.h"
 
@@ -9,14 +11,22 @@ namespace attention {
 
 namespace {
 
+const char* at(const void* data, Type type, ptrdiff_t index) {
+  return static_cast<const char*>(data) + index * static_cast<ptrdiff_t>(size_of(type));
+}
+
 void store_token(const Append& call, ptrdiff_t from, ptrdiff_t to, ptrdiff_t scale) {
   if (is_quantized(call.to_type)) {
-    quantize_token(call.to_type, static_cast<const float*>(call.from) + from, call.width,
-                   static_cast<uint8_t*>(call.to) + to, call.scale ? call.scale + scale : nullptr);
+    quantize(call.to_type, static_cast<const float*>(call.from) + from, call.width, static_cast<uint8_t*>(call.to) + to,
+             call.scale ? call.scale + scale : nullptr);
     return;
   }
-  for (int32_t c = 0; c < call.width; ++c) {
-    store_value(call.to, call.to_type, to + c, load_value(call.from, call.from_type, from + c));
+  const char* source = at(call.from, call.from_type, from);
+  char* target = const_cast<char*>(at(call.to, call.to_type, to));
+  if (call.from_type == call.to_type) {
+    std::memcpy(target, source, static_cast<size_t>(call.width) * size_of(call.to_type));
+  } else {
+    convert(source, call.from_type, target, call.to_type, call.width);
   }
 }
 

@@ -4,7 +4,8 @@
 //   sums:    o_c += t sum_j w16_j v8_jc               w16_j = e^(x_j - m) d_j / t, t the scale of the tile's weights
 //
 // Queries and weights have 15 bits and a sign, so nearly all of the error is that of the cache. A sum of 32 products
-// stays below 2^28, one over 1024 channels below 2^32 / 2: both fit.
+// stays below 2^28, one over 512 channels below 2^31: both fit. Eight numbers are read and widened in one instruction;
+// the values of two keys are then interleaved, because the product sums neighbours.
 #pragma once
 
 #include "decode-rows.h"
@@ -15,141 +16,260 @@ namespace attention {
 constexpr int32_t kExactChannels =
     512;  // channels whose products a 32-bit lane sums without overflow: 127 * 32767 each
 
-struct Numbers {
-  v128_t low, high;  // channels 0..15 and 16..31 of a block, as signed bytes
-};
+/// How numbers stand: bytes with one scale a token, bytes or halves of bytes with one scale a block.
+enum class Numbers { kToken, kBytes, kNibbles };
 
-inline Numbers load_numbers(Type type, const uint8_t* block) {
-  const uint8_t* numbers = block_numbers(type, block);
-  const v128_t first = wasm_v128_load(numbers);
-  if (type != Type::kQ4_0) return {first, wasm_v128_load(numbers + 16)};
-  const v128_t zero = wasm_i8x16_splat(8);
-  return {wasm_i8x16_sub(wasm_v128_and(first, wasm_i8x16_splat(15)), zero),
-          wasm_i8x16_sub(wasm_u8x16_shr(first, 4), zero)};
+inline Numbers numbers_of(const Tokens& tokens) {
+  if (tokens.type == Type::kQ4_0) return Numbers::kNibbles;
+  return tokens.type == Type::kInt8 && tokens.width <= kExactChannels ? Numbers::kToken : Numbers::kBytes;
 }
 
-/// Products of a block with one query row, in four lanes.
-inline v128_t block_products(v128_t k0, v128_t k1, v128_t k2, v128_t k3, const int16_t* q) {
-  return wasm_i32x4_add(
-      wasm_i32x4_add(wasm_i32x4_dot_i16x8(k0, wasm_v128_load(q)), wasm_i32x4_dot_i16x8(k1, wasm_v128_load(q + 8))),
-      wasm_i32x4_add(wasm_i32x4_dot_i16x8(k2, wasm_v128_load(q + 16)),
-                     wasm_i32x4_dot_i16x8(k3, wasm_v128_load(q + 24))));
+/// Channels c..c+7 of a block, as 16 bits.
+template <Numbers kNumbers>
+inline v128_t load_eight(const uint8_t* numbers, int32_t c) {
+  if constexpr (kNumbers != Numbers::kNibbles) return wasm_i16x8_load8x8(numbers + c);
+  const v128_t pairs = wasm_u16x8_load8x8(numbers + c % 16);
+  const v128_t four_bits = wasm_v128_and(wasm_u16x8_shr(pairs, c < 16 ? 0 : 4), wasm_i16x8_splat(15));
+  return wasm_i16x8_sub(four_bits, wasm_i16x8_splat(8));
 }
 
-/// Scores of N rows with one token, lanes from N on repeating others. `queries` [N][blocks * 32].
-template <int32_t N>
-inline v128_t score_token(const int16_t* queries, const Tokens& keys, int32_t row) {
-  const int32_t blocks = blocks_of(keys.width), width = blocks * kBlockValues;
-  v128_t sums[N];
-  for (v128_t& sum : sums) sum = wasm_f32x4_const_splat(0);
-  const uint8_t* block = token_block(keys, row, 0);
-  for (int32_t i = 0; i < blocks; ++i, block += block_bytes(keys.type)) {
-    const Numbers k = load_numbers(keys.type, block);
-    const v128_t k0 = wasm_i16x8_extend_low_i8x16(k.low), k1 = wasm_i16x8_extend_high_i8x16(k.low);
-    const v128_t k2 = wasm_i16x8_extend_low_i8x16(k.high), k3 = wasm_i16x8_extend_high_i8x16(k.high);
-    const v128_t scale = wasm_f32x4_splat(block_scale(keys, row, i));
+/// Keys that are scored together; the sums of several rows with scales of their own fill the registers alone.
+template <int32_t N, Numbers kNumbers>
+constexpr int32_t kCounted = N > 2 && kNumbers != Numbers::kToken ? 1 : kScored<N>;
+
+/// The scales of block i of some keys, in a lane each; lanes beyond the last repeat others.
+template <int32_t kKeys>
+inline v128_t block_scales(const Tokens& tokens, const int32_t rows[kKeys], const uint8_t* const blocks[kKeys]) {
+  if (tokens.type == Type::kInt8) {
+    if (kKeys == 4 && rows[3 % kKeys] == rows[0] + 3) return wasm_v128_load(tokens.scale + rows[0]);
+    return wasm_f32x4_make(tokens.scale[rows[0]], tokens.scale[rows[1 % kKeys]], tokens.scale[rows[2 % kKeys]],
+                           tokens.scale[rows[3 % kKeys]]);
+  }
+  v128_t halves = wasm_v128_load16_splat(blocks[0]);
+  if constexpr (kKeys > 1) {
+    halves = wasm_v128_load16_lane(blocks[1], halves, 3);
+    halves = wasm_v128_load16_lane(blocks[2 % kKeys], halves, 5);
+    halves = wasm_v128_load16_lane(blocks[3 % kKeys], halves, 7);
+  }
+  return Halves()(halves);
+}
+
+/// Products of a block of some keys with N query rows, added to four lanes each. `at`: of the block in a token.
+template <int32_t N, int32_t kKeys, Numbers kNumbers>
+inline void add_products(const uint8_t* const tokens[kKeys], ptrdiff_t at, const int16_t* queries, ptrdiff_t row,
+                         v128_t (&sums)[kKeys][N]) {
+  for (int32_t c = 0; c < kBlockValues; c += 8) {
+    v128_t k[kKeys];
+    for (int32_t i = 0; i < kKeys; ++i) k[i] = load_eight<kNumbers>(tokens[i] + at, c);
     for (int32_t n = 0; n < N; ++n) {
-      const v128_t products = block_products(k0, k1, k2, k3, queries + n * width + kBlockValues * i);
-      sums[n] = madd(scale, wasm_f32x4_convert_i32x4(products), sums[n]);
+      const v128_t q = wasm_v128_load(queries + n * row + c);
+      for (int32_t i = 0; i < kKeys; ++i) sums[i][n] = wasm_i32x4_add(sums[i][n], wasm_i32x4_dot_i16x8(k[i], q));
     }
   }
-  return sum_each(sums[0], sums[1 % N], sums[2 % N], sums[3 % N]);
 }
 
-/// The same for kInt8, whose scale is the token's: one conversion at the end.
-template <int32_t N>
-inline v128_t score_int8_token(const int16_t* queries, const Tokens& keys, int32_t row) {
-  const int32_t width = blocks_of(keys.width) * kBlockValues;
-  const uint8_t* from = token_block(keys, row, 0);
-  v128_t sums[N];
-  for (v128_t& sum : sums) sum = wasm_i32x4_const_splat(0);
-  for (int32_t c = 0; c < width; c += 16) {
-    const v128_t k = wasm_v128_load(from + c);
-    const v128_t low = wasm_i16x8_extend_low_i8x16(k), high = wasm_i16x8_extend_high_i8x16(k);
-    for (int32_t n = 0; n < N; ++n) {
-      const int16_t* q = queries + n * width + c;
-      const v128_t products = wasm_i32x4_add(wasm_i32x4_dot_i16x8(low, wasm_v128_load(q)),
-                                             wasm_i32x4_dot_i16x8(high, wasm_v128_load(q + 8)));
-      sums[n] = wasm_i32x4_add(sums[n], products);
-    }
+/// Scores of N rows with kCounted keys. `queries` [N][blocks * 32]; `scale` of the query rows.
+template <int32_t N, Numbers kNumbers>
+inline void score_numbers(const int16_t* queries, const Tokens& keys, const int32_t rows[kCounted<N, kNumbers>],
+                          v128_t scale, float* out) {
+  constexpr int32_t kKeys = kCounted<N, kNumbers>;
+  const int32_t blocks = blocks_of(keys.width);
+  const ptrdiff_t width = static_cast<ptrdiff_t>(blocks) * kBlockValues, bytes = block_bytes(keys.type);
+  const ptrdiff_t skipped = keys.type == Type::kInt8 ? 0 : kScaleBytes;
+  const uint8_t* tokens[kKeys];
+  for (int32_t i = 0; i < kKeys; ++i) tokens[i] = token_block(keys, rows[i], 0);
+  v128_t sums[kKeys][N];
+  for (auto& vectors : sums) {
+    for (v128_t& sum : vectors) sum = wasm_i32x4_const_splat(0);
   }
-  for (v128_t& sum : sums) sum = wasm_f32x4_convert_i32x4(sum);
-  return wasm_f32x4_mul(sum_each(sums[0], sums[1 % N], sums[2 % N], sums[3 % N]), wasm_f32x4_splat(keys.scale[row]));
-}
-
-/// out[key][4]: scores of N rows with tokens j..j+count-1. `scales` of the query rows, call.scale in them.
-template <int32_t N>
-ATTENTION_NOINLINE uint32_t score_blocks(const int16_t* queries, const float scales[kBlockRows], const Tokens& keys,
-                                         int32_t j, int32_t count, Walk values, float* out) {
-  const v128_t scale = wasm_v128_load(scales);
-  const bool whole = keys.type == Type::kInt8 && keys.width <= kExactChannels;
-  for (int32_t u = 0; u < count; ++u) {
-    const int32_t row = keys.row(j + u);
-    values.step();
-    const v128_t score = whole ? score_int8_token<N>(queries, keys, row) : score_token<N>(queries, keys, row);
-    wasm_v128_store(out + kBlockRows * u, wasm_f32x4_mul(score, scale));
-  }
-  return values.seen();
-}
-
-/// Sixteen channels of a block as signed bytes: half 0 or 1.
-inline v128_t load_half(Type type, const uint8_t* block, int32_t half) {
-  const Numbers numbers = load_numbers(type, block);
-  return half ? numbers.high : numbers.low;
-}
-
-/// sums[c] = scale * sums[c] + t * sum over pairs of keys of w16 * v8, for sixteen channels of one row.
-inline void add_half(const Tokens& values, const int32_t* rows, int32_t count, int32_t block, int32_t half,
-                     const int16_t* weights, float weight_scale, float scale, int32_t width, float* sums) {
-  v128_t total[4];
-  for (v128_t& sum : total) sum = wasm_i32x4_const_splat(0);
-  for (int32_t u = 0; u < count; u += 2) {
-    // An odd count is padded with its last key again, whose second weight is 0.
-    const v128_t a = load_half(values.type, token_block(values, rows[u], block), half);
-    const v128_t b = load_half(values.type, token_block(values, rows[u + 1 < count ? u + 1 : u], block), half);
-    const v128_t low = wasm_i8x16_shuffle(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    const v128_t high = wasm_i8x16_shuffle(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-    const v128_t pair = wasm_v128_load32_splat(weights + u);
-    total[0] = wasm_i32x4_add(total[0], wasm_i32x4_dot_i16x8(wasm_i16x8_extend_low_i8x16(low), pair));
-    total[1] = wasm_i32x4_add(total[1], wasm_i32x4_dot_i16x8(wasm_i16x8_extend_high_i8x16(low), pair));
-    total[2] = wasm_i32x4_add(total[2], wasm_i32x4_dot_i16x8(wasm_i16x8_extend_low_i8x16(high), pair));
-    total[3] = wasm_i32x4_add(total[3], wasm_i32x4_dot_i16x8(wasm_i16x8_extend_high_i8x16(high), pair));
-  }
-  const v128_t factor = wasm_f32x4_splat(weight_scale), old = wasm_f32x4_splat(scale);
-  for (int32_t i = 0; i < 4 && 4 * i < width; ++i) {
-    const v128_t sum =
-        madd(factor, wasm_f32x4_convert_i32x4(total[i]), wasm_f32x4_mul(wasm_v128_load(sums + 4 * i), old));
-    wasm_v128_store(sums + 4 * i, sum);
-  }
-}
-
-/// Row n of a block of rows: its sums over the values of tokens j..j+count-1. `weights` [count][4]; `sums` is padded to
-/// a multiple of four channels. `checked`: what isn't finite is left out. Not finite weights need nothing more, because
-/// their row's sum of weights is NaN; scales: see add_other_blocks.
-ATTENTION_NOINLINE inline void add_blocks(const float* weights, const Tokens& values, int32_t j, int32_t count,
-                                          float scale, bool checked, float* sums) {
-  int32_t rows[kBlockKeys];
-  float scaled[kBlockKeys];
-  alignas(4) int16_t whole[kBlockKeys];
-  for (int32_t u = 0; u < count; ++u) rows[u] = values.row(j + u);
-  float weight_scale = 0;
-  for (int32_t block = 0; block < blocks_of(values.width); ++block) {
-    if (block == 0 || values.type != Type::kInt8) {
-      for (int32_t u = 0; u < count; ++u) scaled[u] = weights[kBlockRows * u] * block_scale(values, rows[u], block);
-      for (int32_t u = 0; u < count && checked; ++u) scaled[u] = std::isfinite(scaled[u]) ? scaled[u] : 0;
-      weight_scale = to_16_bits(scaled, count, whole);
-      if (count % 2) whole[count] = 0;
-    }
-    for (int32_t half = 0; half < 2; ++half) {
-      const int32_t c = kBlockValues * block + 16 * half;
-      if (c < values.width) {
-        add_half(values, rows, count, block, half, whole, weight_scale, scale, values.width - c, sums + c);
+  for (int32_t block = 0; block < blocks; ++block, queries += kBlockValues) {
+    if constexpr (kNumbers == Numbers::kToken) {
+      add_products<N, kKeys, kNumbers>(tokens, block * bytes, queries, width, sums);
+    } else {
+      v128_t products[kKeys][N];
+      for (auto& vectors : products) {
+        for (v128_t& sum : vectors) sum = wasm_i32x4_const_splat(0);
+      }
+      add_products<N, kKeys, kNumbers>(tokens, skipped, queries, width, products);
+      float scales[4];
+      wasm_v128_store(scales, block_scales<kKeys>(keys, rows, tokens));
+      for (int32_t i = 0; i < kKeys; ++i) {
+        const v128_t d = wasm_f32x4_splat(scales[i]);
+        for (int32_t n = 0; n < N; ++n) sums[i][n] = madd(d, wasm_f32x4_convert_i32x4(products[i][n]), sums[i][n]);
+        tokens[i] += bytes;
       }
     }
   }
+  if constexpr (kNumbers != Numbers::kToken) return store_scores<N, kKeys>(sums, scale, out);
+  for (auto& vectors : sums) {
+    for (v128_t& sum : vectors) sum = wasm_f32x4_convert_i32x4(sum);
+  }
+  store_scores<N, kKeys>(sums, scale, out);
+  for (int32_t i = 0; i < kKeys; ++i) {
+    if constexpr (N == 1) {
+      out[i] *= keys.scale[rows[i]];
+    } else {
+      float* at = out + kBlockRows * i;
+      wasm_v128_store(at, wasm_f32x4_mul(wasm_v128_load(at), wasm_f32x4_splat(keys.scale[rows[i]])));
+    }
+  }
 }
 
-/// The blocks of one token whose scale isn't finite, for the rows that see it. `weights` [4].
+/// Scores of N rows with tokens j..j+count-1. `scales` of the query rows, call.scale in them; `out` has room for a
+/// multiple of kScored keys.
+template <int32_t N, Numbers kNumbers>
+ATTENTION_NOINLINE uint32_t score_blocks(const int16_t* queries, const float scales[kBlockRows], const Tokens& keys,
+                                         int32_t j, int32_t count, const Walk& key_walk, const Walk& value_walk,
+                                         float* out) {
+  Walk own = key_walk, values = value_walk;  // copies, which stay in registers
+  constexpr int32_t kKeys = kCounted<N, kNumbers>;
+  const v128_t all = wasm_v128_load(scales);
+  const v128_t scale = N == 1 ? wasm_f32x4_splat(scales[0]) : N == 2 ? wasm_i64x2_shuffle(all, all, 0, 0) : all;
+  for (int32_t u = 0; u < count; u += kKeys) {
+    int32_t rows[kKeys];
+    for (int32_t i = 0; i < kKeys; ++i) {
+      rows[i] = keys.row(j + std::min(u + i, count - 1));  // beyond the last one: itself again
+      values.step();
+    }
+    for (int32_t i = 0; i < kKeys; ++i) own.step();
+    score_numbers<N, kNumbers>(queries, keys, rows, scale, out + kLogits<N> * u);
+  }
+  return own.seen() ^ values.seen();
+}
+
+/// The weights of a tile of keys for one block of values.
+struct TileWeights {
+  const uint8_t* tokens[kBlockKeys + 1];  // of each key; an odd count has its last key twice, whose second weight is 0
+  int32_t rows[kBlockKeys + 3];           // of the keys, and the last one again up to a multiple of four
+  float scales[kBlockKeys + 3];           // of the keys, for this block
+  alignas(16) float scaled[kBlockKeys * kBlockRows];         // weights times scales, as logits stand
+  alignas(16) int32_t numbers[kBlockKeys / 2 * kBlockRows];  // of 16 bits, two keys to a lane
+  float unit[kBlockRows];                                    // what one of the numbers stands for
+
+  /// Tokens j..j+count-1.
+  void find(const Tokens& values, int32_t j, int32_t count) {
+    const int32_t first = values.row(j), run = values.run(j, count);
+    for (int32_t u = 0; u < count; ++u) rows[u] = u < run ? first + u : values.row(j + u);
+    for (int32_t u = count; u % 4 != 0; ++u) rows[u] = rows[count - 1];
+    for (int32_t u = 0; u < count; ++u) tokens[u] = token_block(values, rows[u], 0);
+    tokens[count] = tokens[count - 1];
+  }
+
+  /// Whether all scales are finite.
+  bool load_scales(const Tokens& values, int32_t count, int32_t block) {
+    const ptrdiff_t at = static_cast<ptrdiff_t>(block) * block_bytes(values.type);
+    v128_t found = wasm_f32x4_const_splat(0);
+    for (int32_t u = 0; u < count; u += 4) {
+      const uint8_t* blocks[4];
+      for (int32_t i = 0; i < 4; ++i) blocks[i] = tokens[std::min(u + i, count)] + at;
+      const v128_t some = block_scales<4>(values, rows + u, blocks);
+      found = wasm_v128_or(found, wasm_f32x4_sub(some, some));  // 0 for finite numbers, NaN for the others
+      wasm_v128_store(scales + u, some);
+    }
+    return !wasm_v128_any_true(found);
+  }
+
+  /// `weights` as logits stand. Whether all scales were finite; where one isn't, its keys count 0, see
+  /// add_other_blocks. Weights that aren't finite count 0, too: their row's sum of weights is NaN already.
+  template <int32_t N>
+  bool pack(const float* weights, const Tokens& values, int32_t count, int32_t block) {
+    const bool finite = load_scales(values, count, block);
+    const v128_t infinity = wasm_f32x4_splat(INFINITY);
+    v128_t most = wasm_f32x4_const_splat(0);
+    const int32_t vectors = N == 1 ? (count + 3) / 4 : count;
+    for (int32_t u = 0; u < vectors; ++u) {
+      const v128_t scale = N == 1 ? wasm_v128_load(scales + 4 * u) : wasm_f32x4_splat(scales[u]);
+      const v128_t product = wasm_f32x4_mul(wasm_v128_load(weights + 4 * u), scale);
+      const v128_t magnitude = wasm_f32x4_abs(product), counts = wasm_f32x4_lt(magnitude, infinity);
+      most = wasm_f32x4_pmax(most, wasm_v128_and(magnitude, counts));
+      wasm_v128_store(scaled + 4 * u, wasm_v128_and(product, counts));
+    }
+    if (N == 1) most = wasm_f32x4_splat(max_lanes(most));
+    wasm_v128_store(unit, wasm_f32x4_mul(most, wasm_f32x4_splat(1 / kLargest16)));
+    // Of less than 1e-34 the inverse would be infinite, and 0 times it NaN.
+    const v128_t inverse = wasm_v128_and(wasm_f32x4_div(wasm_f32x4_splat(kLargest16), most),
+                                         wasm_f32x4_gt(most, wasm_f32x4_splat(1e-34f)));
+    // What is added to 1.5 * 2^23 is rounded, and stands in the low bits of the sum.
+    const v128_t round = wasm_f32x4_splat(0x1.8p23f), low = wasm_i32x4_splat(0xffff);
+    const auto number = [&](int32_t u) {
+      return wasm_f32x4_add(wasm_f32x4_mul(wasm_v128_load(scaled + 4 * u), inverse), round);
+    };
+    if constexpr (N == 1) {
+      // Neighbours are pairs already: only their low halves are kept, of eight keys at a time.
+      for (int32_t u = 0; u < vectors; u += 2) {
+        const v128_t a = number(u), b = u + 1 < vectors ? number(u + 1) : wasm_i32x4_const_splat(0);
+        wasm_v128_store(numbers + 2 * u, wasm_i16x8_shuffle(a, b, 0, 2, 4, 6, 8, 10, 12, 14));
+      }
+    } else {
+      for (int32_t u = 0; u < count; u += 2) {
+        const v128_t second = u + 1 < count ? wasm_i32x4_shl(number(u + 1), 16) : wasm_i32x4_const_splat(0);
+        wasm_v128_store(numbers + 2 * u, wasm_v128_or(wasm_v128_and(number(u), low), second));
+      }
+    }
+    return finite;
+  }
+};
+
+/// sums[n][c] = scale[n] * sums[n][c] + sum over the keys of weight[n] * value, for N rows from `lane` on and as many
+/// channels of a block as the registers hold, from channel c of the block on. `at`: where the block's numbers stand in
+/// a token. `width`: channels that are left. `step`: from pair to pair in the weights.
+template <int32_t N, Numbers kNumbers>
+ATTENTION_NOINLINE void add_numbers(const TileWeights& weights, int32_t pairs, int32_t step, int32_t lane, ptrdiff_t at,
+                                    int32_t c, const float* scale, int32_t width, float* sums, ptrdiff_t row) {
+  constexpr int32_t kEights = kAccumulators / 2 / N;
+  v128_t total[N][2 * kEights];
+  for (auto& vectors : total) {
+    for (v128_t& sum : vectors) sum = wasm_i32x4_const_splat(0);
+  }
+  const int32_t* numbers = weights.numbers + lane;
+  for (int32_t p = 0; p < pairs; ++p, numbers += step) {
+    const uint8_t *first = weights.tokens[2 * p] + at, *second = weights.tokens[2 * p + 1] + at;
+    v128_t pair[N];
+    for (int32_t n = 0; n < N; ++n) pair[n] = wasm_v128_load32_splat(numbers + n);
+    for (int32_t i = 0; i < kEights; ++i) {
+      const v128_t a = load_eight<kNumbers>(first, c + 8 * i), b = load_eight<kNumbers>(second, c + 8 * i);
+      const v128_t low = wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+      const v128_t high = wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+      for (int32_t n = 0; n < N; ++n) {
+        total[n][2 * i] = wasm_i32x4_add(total[n][2 * i], wasm_i32x4_dot_i16x8(low, pair[n]));
+        total[n][2 * i + 1] = wasm_i32x4_add(total[n][2 * i + 1], wasm_i32x4_dot_i16x8(high, pair[n]));
+      }
+    }
+  }
+  for (int32_t n = 0; n < N; ++n, sums += row) {
+    const v128_t unit = wasm_f32x4_splat(weights.unit[lane + n]), old = wasm_f32x4_splat(scale[lane + n]);
+    for (int32_t i = 0; i < 2 * kEights && 4 * i < width; ++i) {
+      const v128_t sum = wasm_f32x4_mul(wasm_v128_load(sums + 4 * i), old);
+      wasm_v128_store(sums + 4 * i, madd(unit, wasm_f32x4_convert_i32x4(total[n][i]), sum));
+    }
+  }
+}
+
+/// N rows of a block of rows: their sums over the values of tokens j..j+count-1. `weights` as logits stand; `sums`
+/// [N][padded Dv]. Whether every scale was finite.
+template <int32_t N, Numbers kNumbers>
+bool add_blocks(const float* weights, const Tokens& values, int32_t j, int32_t count, const float* scale, float* sums) {
+  TileWeights tile;
+  tile.find(values, j, count);
+  bool finite = true;
+  const int32_t pairs = (count + 1) / 2;
+  const ptrdiff_t row = padded(values.width), skipped = values.type == Type::kInt8 ? 0 : kScaleBytes;
+  for (int32_t block = 0; block < blocks_of(values.width); ++block) {
+    if (block == 0 || values.type != Type::kInt8) finite &= tile.pack<N>(weights, values, count, block);
+    const ptrdiff_t at = static_cast<ptrdiff_t>(block) * block_bytes(values.type) + skipped;
+    const int32_t first = kBlockValues * block, left = values.width - first;
+    // Three rows don't share the registers well.
+    constexpr int32_t kTogether = N == 3 ? 2 : N;
+    for (int32_t c = 0; c < kBlockValues && c < left; c += 4 * kAccumulators / kTogether) {
+      add_numbers<kTogether, kNumbers>(tile, pairs, kLogits<N>, 0, at, c, scale, left - c, sums + first + c, row);
+    }
+    if constexpr (N == 3)
+      add_numbers<1, kNumbers>(tile, pairs, kLogits<N>, 2, at, 0, scale, left, sums + first + 2 * row, row);
+  }
+  return finite;
+}
+
+/// The blocks of one token whose scale isn't finite, for the rows that see it. `weights` [valid].
 inline void add_other_blocks(const Tokens& values, int32_t row, const float* weights, const float visible[kBlockRows],
                              int32_t valid, float* sums) {
   for (int32_t c = 0; c < values.width; ++c) {
@@ -161,13 +281,11 @@ inline void add_other_blocks(const Tokens& values, int32_t row, const float* wei
   }
 }
 
-/// Whether every scale of the tokens is finite; a token or block that has another reads as NaN.
-inline bool finite_scales(const Tokens& tokens, int32_t j, int32_t count) {
+/// Whether every scale of a token is finite; a token or block that has another reads as NaN.
+inline bool finite_scales(const Tokens& tokens, int32_t row) {
   const int32_t blocks = tokens.type == Type::kInt8 ? 1 : blocks_of(tokens.width);
-  for (int32_t u = 0; u < count; ++u) {
-    for (int32_t block = 0; block < blocks; ++block) {
-      if (!std::isfinite(block_scale(tokens, tokens.row(j + u), block))) return false;
-    }
+  for (int32_t block = 0; block < blocks; ++block) {
+    if (!std::isfinite(block_scale(tokens, row, block))) return false;
   }
   return true;
 }

@@ -9,7 +9,7 @@
 namespace attention {
 
 constexpr int32_t kBlockRows = 4;     // rows of a block: one vector of logits
-constexpr int32_t kFloatKeys = 8;     // of a tile: the values that were walked are still near when they are summed
+constexpr int32_t kFloatKeys = 8;     // of a tile: with 128 channels a page of keys and a page of values
 constexpr int32_t kBlockKeys = 32;    // of a tile of quantised keys, whose values may be of any type
 constexpr int32_t kAccumulators = 8;  // of a product, as many as the registers hold beside its operands
 
@@ -22,34 +22,74 @@ inline v128_t sum_each(v128_t x0, v128_t x1, v128_t x2, v128_t x3) {
   return wasm_f32x4_add(wasm_i64x2_shuffle(x01, x23, 0, 2), wasm_i64x2_shuffle(x01, x23, 1, 3));
 }
 
-/// The partial sums of one key: kUnroll vectors for each of N rows, so that eight sums are under way at a time.
+/// Logits and weights of N rows stand as [key][4], those of a single row as [key].
 template <int32_t N>
-v128_t score_key(const float* queries, ptrdiff_t row, const float* key, int32_t channels) {
-  constexpr int32_t kUnroll = kAccumulators / N;
-  v128_t sums[N][kUnroll];
+constexpr int32_t kLogits = N == 1 ? 1 : kBlockRows;
+
+/// Keys that are scored together, so that they share the loads of the queries.
+template <int32_t N>
+constexpr int32_t kScored = N == 1 ? 4 : 2;
+
+constexpr int32_t kScoredLogits = 8;  // of any number of rows
+
+/// Stores the scores of kKeys keys, from the partial sums in lanes. Lanes from N on repeat others; a single row has
+/// four keys in its lanes.
+template <int32_t N, int32_t kKeys>
+inline void store_scores(const v128_t (&sums)[kKeys][N], v128_t scale, float* out) {
+  if constexpr (N == 1) {
+    wasm_v128_store(out, wasm_f32x4_mul(scale, sum_each(sums[0][0], sums[1][0], sums[2][0], sums[3][0])));
+  } else if constexpr (N == 2 && kKeys == 2) {
+    const v128_t x = wasm_f32x4_mul(scale, sum_each(sums[0][0], sums[0][1], sums[1][0], sums[1][1]));
+    wasm_v128_store(out, wasm_i64x2_shuffle(x, x, 0, 0));
+    wasm_v128_store(out + kBlockRows, wasm_i64x2_shuffle(x, x, 1, 1));
+  } else {
+    for (int32_t k = 0; k < kKeys; ++k) {
+      const v128_t x = sum_each(sums[k][0], sums[k][1], sums[k][2 % N], sums[k][3 % N]);
+      wasm_v128_store(out + kBlockRows * k, wasm_f32x4_mul(scale, x));
+    }
+  }
+}
+
+/// Scores of N rows with kScored keys. Eight sums are under way at a time.
+template <int32_t N>
+inline void score_keys(const float* queries, ptrdiff_t row, const float* const keys[kScored<N>], int32_t channels,
+                       float* out) {
+  constexpr int32_t kKeys = kScored<N>, kUnroll = N * kKeys > kAccumulators / 2 ? 1 : kAccumulators / (N * kKeys);
+  v128_t sums[kUnroll][kKeys][N];
   for (auto& parts : sums) {
-    for (v128_t& sum : parts) sum = wasm_f32x4_const_splat(0);
+    for (auto& vectors : parts) {
+      for (v128_t& sum : vectors) sum = wasm_f32x4_const_splat(0);
+    }
   }
   int32_t c = 0;
   for (; c + 4 * kUnroll <= channels; c += 4 * kUnroll) {
     for (int32_t u = 0; u < kUnroll; ++u) {
-      const v128_t k = wasm_v128_load(key + c + 4 * u);
-      for (int32_t n = 0; n < N; ++n) sums[n][u] = madd(wasm_v128_load(queries + n * row + c + 4 * u), k, sums[n][u]);
+      v128_t k[kKeys];
+      for (int32_t i = 0; i < kKeys; ++i) k[i] = wasm_v128_load(keys[i] + c + 4 * u);
+      for (int32_t n = 0; n < N; ++n) {
+        const v128_t q = wasm_v128_load(queries + n * row + c + 4 * u);
+        for (int32_t i = 0; i < kKeys; ++i) sums[u][i][n] = madd(q, k[i], sums[u][i][n]);
+      }
     }
   }
   for (; c < channels; c += 4) {
-    const v128_t k = load_lanes(key + c, channels - c);
-    for (int32_t n = 0; n < N; ++n) sums[n][0] = madd(wasm_v128_load(queries + n * row + c), k, sums[n][0]);
+    for (int32_t i = 0; i < kKeys; ++i) {
+      const v128_t k = load_lanes(keys[i] + c, channels - c);
+      for (int32_t n = 0; n < N; ++n) sums[0][i][n] = madd(wasm_v128_load(queries + n * row + c), k, sums[0][i][n]);
+    }
   }
-  for (int32_t n = 0; n < N; ++n) {
-    for (int32_t u = 1; u < kUnroll; ++u) sums[n][0] = wasm_f32x4_add(sums[n][0], sums[n][u]);
+  for (int32_t u = 1; u < kUnroll; ++u) {
+    for (int32_t i = 0; i < kKeys; ++i) {
+      for (int32_t n = 0; n < N; ++n) sums[0][i][n] = wasm_f32x4_add(sums[0][i][n], sums[u][i][n]);
+    }
   }
-  return sum_each(sums[0][0], sums[1 % N][0], sums[2 % N][0], sums[3 % N][0]);
+  store_scores<N, kKeys>(sums[0], wasm_f32x4_const_splat(1), out);
 }
 
-/// A straight walk through rows that are needed soon: one read a cache line. Machines fetch ahead of straight walks,
-/// and the sums over values jump about in their tile: so the values are walked while their keys are scored. (Walking
-/// the next keys while values are summed was tried as well; it took twice the time.)
+/// A straight walk through rows, one read a cache line. Machines fetch ahead of straight walks only, and both products
+/// jump about between rows: so a few keys are walked just before they are scored, and with each its values. (Walking
+/// further ahead, line by line between the products, or a whole tile at once were all tried; they took up to twice the
+/// time on 134 MB.)
 class Walk {
  public:
   Walk() = default;
@@ -76,16 +116,22 @@ class Walk {
   uint32_t seen_ = 0;
 };
 
-/// Scores of N rows with a tile of keys: out[key][4], lanes from N on repeat others. `queries` [N][padded D].
+/// Scores of N rows with a tile of keys. `queries` [N][padded D]; `out` has room for a multiple of kScored keys.
 template <int32_t N>
-ATTENTION_NOINLINE uint32_t score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels,
+ATTENTION_NOINLINE uint32_t score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels, Walk own,
                                        Walk values, float* out) {
+  constexpr int32_t kKeys = kScored<N>;
   const ptrdiff_t row = padded(channels);
-  for (int32_t j = 0; j < count; ++j) {
-    values.step();
-    wasm_v128_store(out + kBlockRows * j, score_key<N>(queries, row, keys.data + j * keys.stride, channels));
+  for (int32_t j = 0; j < count; j += kKeys) {
+    const float* some[kKeys];
+    for (int32_t i = 0; i < kKeys; ++i) {
+      some[i] = keys.data + std::min(j + i, count - 1) * keys.stride;  // beyond the last one: itself again
+      values.step();
+    }
+    for (int32_t i = 0; i < kKeys; ++i) own.step();
+    score_keys<N>(queries, row, some, channels, out + kLogits<N> * j);
   }
-  return values.seen();
+  return values.seen() ^ own.seen();
 }
 
 /// sums[n][c] = scale[n] * sums[n][c] + sum over keys of weights[key][n] * values[key][c], for 4 * kVectors channels.
@@ -97,7 +143,7 @@ ATTENTION_NOINLINE void add_channels(const float* weights, FloatRows values, int
     for (v128_t& sum : vectors) sum = wasm_f32x4_const_splat(0);
   }
   const float* from = values.data + c;
-  for (int32_t j = 0; j < count; ++j, from += values.stride, weights += kBlockRows) {
+  for (int32_t j = 0; j < count; ++j, from += values.stride, weights += kLogits<N>) {
     v128_t v[kVectors];
     for (int32_t u = 0; u < kVectors; ++u) v[u] = wasm_v128_load(from + 4 * u);
     for (int32_t n = 0; n < N; ++n) {
@@ -114,32 +160,30 @@ ATTENTION_NOINLINE void add_channels(const float* weights, FloatRows values, int
 }
 
 template <int32_t N>
-void add_values(const float* weights, FloatRows values, int32_t count, int32_t channels, v128_t scale, float* sums) {
+void add_values(const float* weights, FloatRows values, int32_t count, int32_t channels, const float* scale,
+                float* sums) {
   constexpr int32_t kVectors = kAccumulators / N;
   const ptrdiff_t row = padded(channels);
-  float scales[kBlockRows];
-  wasm_v128_store(scales, scale);
   int32_t c = 0;
   for (; c + 4 * kVectors <= channels; c += 4 * kVectors) {
-    add_channels<N, kVectors>(weights, values, count, c, scales, sums, row);
+    add_channels<N, kVectors>(weights, values, count, c, scale, sums, row);
   }
-  for (; c + 4 <= channels; c += 4) add_channels<N, 1>(weights, values, count, c, scales, sums, row);
+  for (; c + 4 <= channels; c += 4) add_channels<N, 1>(weights, values, count, c, scale, sums, row);
   for (; c < channels; ++c) {
     for (int32_t n = 0; n < N; ++n) {
       float sum = 0;
-      for (int32_t j = 0; j < count; ++j) sum += weights[kBlockRows * j + n] * values.data[j * values.stride + c];
-      sums[n * row + c] = sums[n * row + c] * scales[n] + sum;
+      for (int32_t j = 0; j < count; ++j) sum += weights[kLogits<N> * j + n] * values.data[j * values.stride + c];
+      sums[n * row + c] = sums[n * row + c] * scale[n] + sum;
     }
   }
 }
 
 /// The same where a value that some row must not see is infinite or NaN: 0 * NaN would leak it. Sums in the same order,
-/// with the same operations: what is hidden changes no bit.
+/// with the same operations: what is hidden changes no bit. `weights` [count][step].
 ATTENTION_NOINLINE inline void add_visible_values(const RowGroup<1>& rows, int32_t key, int32_t count, int32_t valid,
-                                                  const float* weights, FloatRows values, int32_t channels,
-                                                  v128_t scale, float* sums) {
-  float scales[kBlockRows], visible[kBlockKeys][kBlockRows];
-  wasm_v128_store(scales, scale);
+                                                  const float* weights, int32_t step, FloatRows values,
+                                                  int32_t channels, const float* scale, float* sums) {
+  float visible[kBlockKeys][kBlockRows];
   for (int32_t j = 0; j < count; ++j) {
     wasm_v128_store(visible[j], wasm_v128_and(rows.lanes(key, j, 0), wasm_f32x4_const_splat(1)));
   }
@@ -149,16 +193,16 @@ ATTENTION_NOINLINE inline void add_visible_values(const RowGroup<1>& rows, int32
       v128_t sum = wasm_f32x4_const_splat(0);
       for (int32_t j = 0; j < count; ++j) {
         if (visible[j][n] == 0) continue;
-        sum = madd(load_splat(weights + kBlockRows * j + n), wasm_v128_load(values.data + j * values.stride + c), sum);
+        sum = madd(load_splat(weights + step * j + n), wasm_v128_load(values.data + j * values.stride + c), sum);
       }
-      wasm_v128_store(sums + c, madd(wasm_v128_load(sums + c), wasm_f32x4_splat(scales[n]), sum));
+      wasm_v128_store(sums + c, madd(wasm_v128_load(sums + c), wasm_f32x4_splat(scale[n]), sum));
     }
     for (; c < channels; ++c) {
       float sum = 0;
       for (int32_t j = 0; j < count; ++j) {
-        if (visible[j][n] != 0) sum += weights[kBlockRows * j + n] * values.data[j * values.stride + c];
+        if (visible[j][n] != 0) sum += weights[step * j + n] * values.data[j * values.stride + c];
       }
-      sums[c] = sums[c] * scales[n] + sum;
+      sums[c] = sums[c] * scale[n] + sum;
     }
   }
 }

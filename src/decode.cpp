@@ -54,24 +54,21 @@ struct Block {
 /// Working memory of one chunk.
 struct Workspace {
   Block* blocks;
-  float *queries, *logits, *bias, *key_tile, *value_tile;
+  float *queries, *logits, *lanes, *bias, *key_tile, *value_tile;
   int16_t* whole_queries;
   uint32_t* walked;  // see Walk
 };
 
-/// Keys of a tile. A single row waits for memory, so its values are summed while they are still near; several rows wait
-/// for the products, and a longer tile starts and ends fewer of them.
-int32_t tile_keys(const Attention& call, int32_t rows) {
-  if (is_quantized(call.k_type)) return kBlockKeys;
-  return rows > 2 ? 2 * kFloatKeys : kFloatKeys;
-}
+/// Keys of a tile.
+int32_t tile_keys(const Attention& call) { return is_quantized(call.k_type) ? kBlockKeys : kFloatKeys; }
 
 size_t lay_out(const Attention& call, int32_t rows, void* base, Workspace& space) {
   Scratch scratch(base);
-  const size_t blocks = (rows + kBlockRows - 1) / kBlockRows, keys = tile_keys(call, rows);
+  const size_t blocks = (rows + kBlockRows - 1) / kBlockRows, keys = tile_keys(call);
   space.blocks = scratch.array<Block>(blocks);
   space.queries = scratch.floats(blocks * kBlockRows * padded(call.D));
   space.logits = scratch.floats(kBlockRows * keys);
+  space.lanes = scratch.floats(kBlockRows * keys);
   space.bias = scratch.floats(kBlockRows * keys);
   space.key_tile = scratch.floats(needs_buffer(call.k_type, call.ring_size) ? keys * call.D : 0);
   space.value_tile = scratch.floats(needs_buffer(call.v_type, call.ring_size) ? keys * call.Dv : 0);
@@ -99,7 +96,7 @@ class Chunk {
   void run() {
     for (int32_t r = 0; r < job_.rows; ++r) start_row(r);
     for (int32_t r = 0; r < job_.rows; r += kBlockRows) start_block(r);
-    const int32_t step = tile_keys(call_, job_.rows);
+    const int32_t step = tile_keys(call_);
     for (int32_t key = first_; key < end_; key += step) {
       for (int32_t r = 0; r < job_.rows; r += kBlockRows) push_block(r, key, std::min(key + step, end_));
     }
@@ -138,9 +135,10 @@ class Chunk {
       rows[lane] = job_.row(row);
     }
     new (&block(r)) Block{RowGroup<1>(call_, b_, heads, rows), is_quantized(call_.k_type), {0, 0, 0, 0}};
+    if (!block(r).whole) return;
+    std::fill(whole_queries(r), whole_queries(r + kBlockRows), static_cast<int16_t>(0));
     for (int32_t lane = 0; lane < block_rows(r) && block(r).whole; ++lane) {
       int16_t* to = whole_queries(r + lane);
-      std::fill(to, to + blocks_of(call_.D) * kBlockValues, static_cast<int16_t>(0));
       block(r).whole = all_finite(queries(r + lane), 0, 1, call_.D);
       if (block(r).whole) block(r).scales[lane] = to_16_bits(queries(r + lane), call_.D, to);
     }
@@ -167,67 +165,101 @@ class Chunk {
   template <int32_t N>
   void push_rows(int32_t r, Coverage coverage, int32_t key, int32_t count) {
     weigh<N>(r, key, count);
-    block(r).rows.finish_logits(key, count, coverage, space_.logits);
-    State<1> state;
-    state.max[0] = load_lanes(part_.max + r, N);
-    state.sum[0] = load_lanes(part_.sum + r, N);
-    state.push(space_.logits, count);
-    store_lanes(part_.max + r, state.max[0], N);
-    store_lanes(part_.sum + r, state.sum[0], N);
-    if (call_.out) sum_values<N>(r, coverage, key, count, state.scale[0]);
+    float scale[kBlockRows];
+    if constexpr (N == 1) {
+      if (!block(r).rows.leaves_logits(coverage)) finish_row_logits(r, coverage, key, count);
+      for (int32_t j = count; j % 4 != 0; ++j) space_.logits[j] = -INFINITY;
+      RowState state{part_.max[r], part_.sum[r]};
+      state.push(space_.logits, count);
+      part_.max[r] = state.max;
+      part_.sum[r] = state.sum;
+      scale[0] = state.scale;
+    } else {
+      block(r).rows.finish_logits(key, count, coverage, space_.logits);
+      State<1> state;
+      state.max[0] = load_lanes(part_.max + r, N);
+      state.sum[0] = load_lanes(part_.sum + r, N);
+      state.push(space_.logits, count);
+      store_lanes(part_.max + r, state.max[0], N);
+      store_lanes(part_.sum + r, state.sum[0], N);
+      wasm_v128_store(scale, state.scale[0]);
+    }
+    if (call_.out) sum_values<N>(r, coverage, key, count, scale);
   }
 
-  /// The values of a tile that are read in place, to be walked while their keys are scored.
-  Walk value_walk(int32_t key, int32_t count) const {
-    if (!call_.out || values_.run(key, count) < count) return {};
-    const auto unit = static_cast<ptrdiff_t>(is_quantized(values_.type) ? 1 : size_of(values_.type));
-    const char* first =
-        static_cast<const char*>(values_.data) + (values_.first + values_.row(key) * values_.stride) * unit;
-    return {first, values_.stride * unit, count, static_cast<int32_t>(token_bytes(values_.type, values_.width))};
+  /// RowGroup has rows in lanes, of which this is one.
+  ATTENTION_NOINLINE void finish_row_logits(int32_t r, Coverage coverage, int32_t key, int32_t count) {
+    for (int32_t j = 0; j < count; ++j) wasm_v128_store(space_.lanes + kBlockRows * j, load_splat(space_.logits + j));
+    block(r).rows.finish_logits(key, count, coverage, space_.lanes);
+    for (int32_t j = 0; j < count; ++j) space_.logits[j] = space_.lanes[kBlockRows * j];
   }
+
+  /// Through the tokens of a tile, if they stand in neighbouring rows.
+  static Walk walk(const Tokens& tokens, int32_t key, int32_t count) {
+    if (tokens.run(key, count) < count) return {};
+    const auto unit = static_cast<ptrdiff_t>(is_quantized(tokens.type) ? 1 : size_of(tokens.type));
+    const char* first = static_cast<const char*>(tokens.data) + (tokens.first + tokens.row(key) * tokens.stride) * unit;
+    return {first, tokens.stride * unit, count, static_cast<int32_t>(token_bytes(tokens.type, tokens.width))};
+  }
+  Walk value_walk(int32_t key, int32_t count) const { return call_.out ? walk(values_, key, count) : Walk(); }
 
   template <int32_t N>
   void weigh(int32_t r, int32_t key, int32_t count) {
     if (!block(r).whole) {
       const FloatRows k = token_rows(keys_, key, count, space_.key_tile);
-      *space_.walked ^= score_tile<N>(queries(r), k, count, call_.D, value_walk(key, count), space_.logits);
+      const Walk own = k.data == space_.key_tile ? Walk() : walk(keys_, key, count);
+      *space_.walked ^= score_tile<N>(queries(r), k, count, call_.D, own, value_walk(key, count), space_.logits);
       return;
     }
-    *space_.walked ^=
-        score_blocks<N>(whole_queries(r), block(r).scales, keys_, key, count, value_walk(key, count), space_.logits);
-    if (finite_scales(keys_, key, count)) return;
+    *space_.walked ^= score_whole<N>(r, key, count);
     // Tokens that read as NaN go through float32, but no others: their bits don't depend on what a row doesn't see.
+    if (all_finite(space_.logits, 0, 1, kLogits<N> * count)) return;
     for (int32_t u = 0; u < count; ++u) {
-      if (finite_scales(keys_, key + u, 1)) continue;
-      *space_.walked ^= score_tile<N>(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, {},
-                                      space_.logits + kBlockRows * u);
+      if (finite_scales(keys_, keys_.row(key + u))) continue;
+      float scores[kScoredLogits];
+      *space_.walked ^=
+          score_tile<N>(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, {}, {}, scores);
+      std::copy(scores, scores + kLogits<N>, space_.logits + kLogits<N> * u);
     }
   }
 
   template <int32_t N>
-  void sum_values(int32_t r, Coverage coverage, int32_t key, int32_t count, v128_t scale) {
+  uint32_t score_whole(int32_t r, int32_t key, int32_t count) {
+    constexpr int32_t kRows = N == 3 ? 4 : N;  // a fourth row of zeros costs less than code of its own
+    const auto score = [&](auto function) {
+      return function(whole_queries(r), block(r).scales, keys_, key, count, walk(keys_, key, count),
+                      value_walk(key, count), space_.logits);
+    };
+    switch (numbers_of(keys_)) {
+      case Numbers::kToken:
+        return score(score_blocks<kRows, Numbers::kToken>);
+      case Numbers::kBytes:
+        return score(score_blocks<kRows, Numbers::kBytes>);
+      default:
+        return score(score_blocks<kRows, Numbers::kNibbles>);
+    }
+  }
+
+  template <int32_t N>
+  void sum_values(int32_t r, Coverage coverage, int32_t key, int32_t count, const float* scale) {
     if (is_quantized(values_.type)) return sum_blocks<N>(r, key, count, scale);
     const FloatRows v = token_rows(values_, key, count, space_.value_tile);
     if (coverage == Coverage::kSome && !all_finite(v.data, v.stride, count, call_.Dv)) {
-      add_visible_values(block(r).rows, key, count, N, space_.logits, v, call_.Dv, scale, sums(r));
+      add_visible_values(block(r).rows, key, count, N, space_.logits, kLogits<N>, v, call_.Dv, scale, sums(r));
     } else {
       add_values<N>(space_.logits, v, count, call_.Dv, scale, sums(r));
     }
   }
 
   template <int32_t N>
-  void sum_blocks(int32_t r, int32_t key, int32_t count, v128_t scale) {
-    float scales[kBlockRows];
-    wasm_v128_store(scales, scale);
-    const bool finite = finite_scales(values_, key, count);
-    const bool checked = !finite || !all_finite(space_.logits, kBlockRows, count, N);
-    for (int32_t n = 0; n < N; ++n) {
-      add_blocks(space_.logits + n, values_, key, count, scales[n], checked, sums(r + n));
-    }
+  void sum_blocks(int32_t r, int32_t key, int32_t count, const float* scale) {
+    const bool finite = values_.type == Type::kQ4_0
+                            ? add_blocks<N, Numbers::kNibbles>(space_.logits, values_, key, count, scale, sums(r))
+                            : add_blocks<N, Numbers::kBytes>(space_.logits, values_, key, count, scale, sums(r));
     for (int32_t u = 0; u < count && !finite; ++u) {
       float visible[kBlockRows];
       wasm_v128_store(visible, wasm_v128_and(block(r).rows.lanes(key, u, 0), wasm_f32x4_const_splat(1)));
-      add_other_blocks(values_, values_.row(key + u), space_.logits + kBlockRows * u, visible, N, sums(r));
+      add_other_blocks(values_, values_.row(key + u), space_.logits + kLogits<N> * u, visible, N, sums(r));
     }
   }
 

@@ -40,6 +40,9 @@ bool few_rows(const Attention& call);
 size_t decode_scratch(const Attention& call);  // for all workers together
 void decode(const Attention& call);
 
+/// One token of float32 channels into its place in a quantised cache, as quantize_token in quantize.h.
+void quantize(Type type, const float* x, int32_t width, uint8_t* to, float* scale);
+
 size_t weights_scratch(const Attention& call);
 void attention_weights(const Attention& call);
 

@@ -16,6 +16,7 @@
 namespace attention {
 
 constexpr int32_t kBlockValues = 32;
+constexpr int32_t kScaleBytes = 2;  // of the float16 before a block's numbers
 
 inline bool is_quantized(Type type) { return type >= Type::kInt8; }
 inline int32_t blocks_of(int32_t width) { return (width + kBlockValues - 1) / kBlockValues; }
@@ -27,7 +28,7 @@ inline const uint8_t* token_block(const Tokens& tokens, int32_t row, int32_t blo
 }
 
 /// The numbers of a block, behind the scale.
-inline const uint8_t* block_numbers(Type type, const uint8_t* block) { return type == Type::kInt8 ? block : block + 2; }
+inline const uint8_t* block_numbers(Type type, const uint8_t* block) { return type == Type::kInt8 ? block : block + kScaleBytes; }
 
 inline float block_scale(const Tokens& tokens, int32_t row, int32_t block) {
   if (tokens.type == Type::kInt8) return tokens.scale[row];
@@ -61,10 +62,14 @@ inline float largest(const float* x, int32_t count) {
   return most;
 }
 
-/// round(x / d) within -127..127; 0 where d is 0 or not a number.
+/// round(x / d), half away from 0, within -127..127; 0 where d is 0 or not a number.
 inline int8_t int8_number(float x, float d) {
-  const float ratio = x / d;
-  return std::fabs(ratio) <= 128 ? static_cast<int8_t>(std::fmin(127, std::fmax(-127, std::round(ratio)))) : 0;
+  const float ratio = std::fabs(x / d);
+  if (!(ratio <= 128)) return 0;
+  const auto whole = static_cast<int32_t>(ratio);
+  // Not ratio + 0.5: just below 0.5 that sum is 1. This difference is exact.
+  const int32_t number = std::min(127, whole + (ratio - static_cast<float>(whole) >= 0.5f ? 1 : 0));
+  return static_cast<int8_t>(x < 0 ? -number : number);
 }
 
 inline uint8_t int4_number(float x, float d) {

@@ -58,6 +58,11 @@ class RowGroup {
     return inside ? mask : Coverage::kSome;
   }
 
+  /// Whether finish_logits has nothing to do.
+  bool leaves_logits(Coverage coverage) const {
+    return coverage == Coverage::kAll && !(call_->softcap > 0) && !call_->alibi;
+  }
+
   /// x [count][kRows] are scores of keys from `key` on: softcap, ALiBi, mask, and -inf for what is hidden, in this
   /// order.
   void finish_logits(int32_t key, int32_t count, Coverage coverage, float* x) const {

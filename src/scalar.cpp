@@ -1,5 +1,7 @@
 // The scalar build: the shipped names stand for the definition.
 #include "attention.h"
+#include "kernels.h"
+#include "quantize.h"
 
 namespace attention {
 
@@ -19,6 +21,9 @@ void norm(const Norm& call) { plain::norm(call); }
 void activation(const Activation& call) { plain::activation(call); }
 void convert(const void* from, Type from_type, void* to, Type to_type, size_t count) {
   plain::convert(from, from_type, to, to_type, count);
+}
+void quantize(Type type, const float* x, int32_t width, uint8_t* to, float* scale) {
+  quantize_token(type, x, width, to, scale);
 }
 
 }  // namespace attention

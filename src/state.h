@@ -83,6 +83,29 @@ struct State {
   }
 };
 
+/// The same for a single row, with keys in lanes.
+struct RowState {
+  float max, sum;
+  float scale = 1;
+
+  /// x [count], padded with -inf to a multiple of four.
+  ATTENTION_NOINLINE void push(float* x, int32_t count) {
+    const Exponential exponential;
+    v128_t most = wasm_f32x4_splat(max), block = wasm_f32x4_const_splat(0);
+    for (int32_t j = 0; j < count; j += 4) most = wasm_f32x4_pmax(most, wasm_v128_load(x + j));
+    const float old = max;
+    max = max_lanes(most);
+    const v128_t shift = wasm_f32x4_splat(max);
+    for (int32_t j = 0; j < count; j += 4) {
+      const v128_t weight = exponential(wasm_f32x4_sub(wasm_v128_load(x + j), shift));
+      block = wasm_f32x4_add(block, weight);
+      wasm_v128_store(x + j, weight);
+    }
+    scale = wasm_f32x4_extract_lane(exponential(wasm_f32x4_splat(old - max)), 0);
+    sum = sum * scale + sum_lanes(block);
+  }
+};
+
 /// ln of the sum of e^x over all that a state was given; -inf for an empty row.
 inline float log_sum_exp(float max, float sum) { return sum == 0 ? -INFINITY : max + std::log(sum); }
 

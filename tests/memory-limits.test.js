@@ -41,7 +41,7 @@ async function warmInstance(build) {
 /** Fills the module's memory up to `bytes` or a little less, so that a call which needs more has to make it grow. */
 function leaveFree(attention, bytes) {
   const free = () => attention.memory.total - attention.memory.allocated;
-  if (free() < bytes) attention.tensor(null, [free() / 4]); // makes it grow, by more than was asked for
+  if (free() < bytes) attention.tensor(null, [bytes / 4]).dispose(); // makes it grow
   const { total } = attention.memory;
   attention.tensor(null, [Math.floor((free() - bytes) / 4)]);
   assert.equal(attention.memory.total, total, 'the filler itself made the memory grow');
