@@ -33,6 +33,7 @@ export {
 /** @import { Context } from './check.js' */
 /** @import { AttentionOn } from './promises.js' */
 /** @import { WasmBackend } from './wasm-backend.js' */
+/** @typedef {import('./rope-frequencies.js').RopeFrequencies} RopeFrequencies */
 /** @import { AttentionOptions, AttentionResult, Capabilities, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
 
 /**
@@ -49,6 +50,11 @@ export {
  */
 /**
  * Loads the package: picks the best build that the engine can run. Nothing is fetched before this call.
+ *
+ * @example
+ * const attention = await load();
+ * const one = await load({ simd: 'baseline', threads: 1 });
+ * one.info.simd; // → 'baseline'
  * @overload
  * @param {LoadOptions | null} [options]
  * @returns {Promise<Attention>}
@@ -85,6 +91,7 @@ export class Attention {
   #recovery = null;
 
   /**
+   * @hidden
    * Made by load().
    * @param {WasmBackend} backend @param {Info} info
    * @param {Again} [again] what to go on with after a loss of the device
@@ -159,8 +166,12 @@ export class Attention {
    * Puts a tensor into the memory of the instance, where calls use it in place and can leave results (`out`).
    *
    * @example
-   * const cacheKeys = attention.tensor(null, [1, 8, 1024, 64]);   // zeros
-   * const q = attention.tensor(new Float32Array(64), [1, 1, 1, 64]);
+   * const q = attention.tensor(Float32Array.of(1, 2), [1, 2]);
+   * const zeros = attention.tensor(null, [8, 1024, 64], 'float16');
+   * [zeros.count, zeros.dtype]; // → [524288, 'float16']
+   * q.data[0] = 3; // a view of the memory: writes reach the tensor
+   * [...q.read()]; // → [3, 2]
+   * q.dispose();
    * @template {TensorData} [T=Float32Array]
    * @param {T | null} data row-major elements; null for zeros
    * @param {readonly number[]} shape
@@ -194,7 +205,11 @@ export class Attention {
    * with Tk, never with Tq·Tk. A row that sees nothing gives 0, with weights 0 and an lse of −∞ (or the sink's).
    *
    * @example
-   * const { output } = attention.scaledDotProductAttention(q, k, v, { isCausal: true });
+   * const q = { data: new Float32Array(2 * 5 * 8), shape: [1, 2, 5, 8] }; // zeros: all weights are the same
+   * const v = { data: new Float32Array(2 * 5 * 3).fill(7), shape: [1, 2, 5, 3] };
+   * const { output, weights } = attention.scaledDotProductAttention(q, q, v, { isCausal: true, needWeights: true });
+   * [output.shape, output.data[0]]; // → [[1, 2, 5, 3], 7]
+   * [...weights.data.subarray(5, 10)]; // → [0.5, 0.5, 0, 0, 0]
    * @template {TensorData} [T=Float32Array]
    * @param {TensorLike<T> | Tensor<T>} q [B,H,Tq,D]
    * @param {TensorLike | Tensor} k [B,Hkv,Tk,D]
@@ -215,6 +230,12 @@ export class Attention {
    *
    * Options are as for scaledDotProductAttention; causal alignment holds for each sequence by its own lengths, and a
    * mask broadcasts to [sequences, H, longest Tq, longest Tk], indexed within the sequence.
+   *
+   * @example
+   * const x = { data: new Float32Array(5 * 2 * 4).fill(1), shape: [5, 2, 4] }; // two sequences, of 2 and 3 tokens
+   * const bounds = { cuSeqlensQ: [0, 2, 5], cuSeqlensK: [0, 2, 5] };
+   * const { output, weights } = attention.varlenAttention(x, x, x, { ...bounds, isCausal: true, needWeights: true });
+   * [output.shape, weights[0].shape, weights[1].shape]; // → [[5, 2, 4], [2, 2, 2], [2, 3, 3]]
    * @template {TensorData} [T=Float32Array]
    * @param {TensorLike<T> | Tensor<T>} q [ΣTq, H, D]
    * @param {TensorLike | Tensor} k [ΣTk, Hkv, D]
@@ -235,6 +256,14 @@ export class Attention {
   /**
    * Joins attention over disjoint sets of keys, as if it had been computed at once. A part (0, −∞) changes nothing.
    * Source: flash-decoding; the arithmetic is that of the online softmax.
+   *
+   * @example
+   * const part = (value) => ({
+   *   output: { data: Float32Array.of(value), shape: [1, 1] },
+   *   lse: { data: Float32Array.of(0), shape: [1] },
+   * });
+   * const { output, lse } = attention.mergeAttention([part(1), part(3)]);
+   * [output.data[0], lse.data[0].toFixed(4)]; // → [2, '0.6931'], ln 2
    * @template {TensorData} [T=Float32Array]
    * @param {readonly { output: TensorLike<T> | Tensor<T>, lse: TensorLike | Tensor }[]} parts outputs [B,H,Tq,Dv] (or
    *   rank 3 or 2) and their natural log-sum-exps [B,H,Tq]
@@ -252,6 +281,13 @@ export class Attention {
   /**
    * Rotary position embedding: turns each pair of channels by position · frequency.
    * Source: Su et al., RoFormer (https://arxiv.org/abs/2104.09864); scalings as in Hugging Face Transformers.
+   *
+   * @example
+   * const x = { data: Float32Array.of(1, 0, 0, 0), shape: [1, 4] };
+   * const turned = attention.rope(x, { style: 'half', offset: 1 });
+   * Array.from(turned.data, (value) => value.toFixed(2)); // → ['0.54', '0.00', '0.84', '0.00']
+   * const back = attention.rope(turned, { style: 'half', offset: 1, inverse: true });
+   * back.data[0].toFixed(4); // → '1.0000'
    * @template {TensorData} [T=Float32Array]
    * @param {TensorLike<T> | Tensor<T>} x [B,H,T,D], [H,T,D] or [T,D]
    * @param {RopeOptions} options
@@ -267,6 +303,10 @@ export class Attention {
 
   /**
    * The tables that `rope` turns by, times the attention factor of the scaling if it has one.
+   *
+   * @example
+   * const { cos, sin } = attention.ropeTables({ rotaryDim: 4, length: 3 });
+   * [cos.shape, cos.data[0], sin.data[0]]; // → [[3, 2], 1, 0]
    * @param {RopeTableOptions} options `rotaryDim`, and `positions` or `length` (with `offset`)
    * @returns {{ cos: Float32Result, sin: Float32Result }} [T, rotaryDim / 2], or [B, T, rotaryDim / 2]
    * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE
@@ -286,6 +326,11 @@ export class Attention {
 
   /**
    * x · weightᵀ + bias, as PyTorch's linear; plus a residual where one is given.
+   *
+   * @example
+   * const x = { data: Float32Array.of(1, 2), shape: [1, 2] };
+   * const weight = { data: Float32Array.of(1, 0, 0, 1, 1, 1), shape: [3, 2] }; // [out, in]
+   * [...attention.linear(x, weight, Float32Array.of(0, 0, 10)).data]; // → [1, 2, 13]
    * @template {TensorData} [T=Float32Array]
    * @param {TensorLike<T> | Tensor<T>} x [..., K]
    * @param {TensorLike | Tensor | PackedLinear} weight [N, K], or what packLinear made of it
@@ -304,6 +349,12 @@ export class Attention {
 
   /**
    * Lays a weight out for `linear` once, to be used many times; it stays in memory until it is disposed of.
+   *
+   * @example
+   * const weight = attention.packLinear({ data: new Float32Array(64 * 32).fill(1), shape: [64, 32] });
+   * const y = attention.linear({ data: new Float32Array(3 * 32).fill(1), shape: [3, 32] }, weight);
+   * [y.shape, y.data[0]]; // → [[3, 64], 32]
+   * weight.dispose();
    * @param {TensorLike | Tensor} weight [N, K]
    * @param {Float32Array | TensorLike | Tensor | null} [bias] (N)
    * @returns {PackedLinear}
@@ -319,9 +370,13 @@ export class Attention {
    * A multi-head attention layer as a transformer has it; its parameters come by loadStateDict().
    *
    * @example
-   * const mha = attention.multiHeadAttention({ dModel: 768, numHeads: 12, isCausal: true });
-   * mha.loadStateDict({ 'q_proj.weight': { data, shape: [768, 768] }, … });
-   * const { output } = mha.forward({ data: x, shape: [1, 512, 768] });
+   * const mha = attention.multiHeadAttention({ dModel: 8, numHeads: 2, isCausal: true, rope: { style: 'half' } });
+   * const square = { data: new Float32Array(64).fill(0.1), shape: [8, 8] }; // [out, in], as in PyTorch
+   * const names = ['q_proj', 'k_proj', 'v_proj', 'out_proj'];
+   * mha.loadStateDict(Object.fromEntries(names.map((name) => [`${name}.weight`, square])));
+   * const { output } = mha.forward({ data: new Float32Array(3 * 8).fill(1), shape: [1, 3, 8] });
+   * output.shape; // → [1, 3, 8]
+   * mha.dispose();
    * @param {MultiHeadAttentionOptions} options
    * @returns {MultiHeadAttention}
    * @throws {AttentionError} INVALID_OPTION, INVALID_SHAPE, INVALID_DTYPE, DISPOSED
@@ -334,9 +389,13 @@ export class Attention {
    * A key/value cache: tokens are appended, and queries attend over what it holds.
    *
    * @example
-   * const cache = attention.keyValueCache({ numKvHeads: 8, headDim: 64, capacity: 1024, dtype: 'int8' });
-   * cache.append(k, v);                    // [1, 8, T, 64]
-   * const { output } = cache.attend(q);    // [1, H, T, 64]: the newest T tokens, causal
+   * const cache = attention.keyValueCache({ numKvHeads: 2, headDim: 32, capacity: 1024, dtype: 'int8' });
+   * const token = { data: new Float32Array(2 * 32).fill(1), shape: [1, 2, 1, 32] };
+   * cache.append(token, token);
+   * cache.append(token, token);
+   * const { output } = cache.attend(token); // the newest token, on both
+   * [cache.length, output.shape, output.data[0]]; // → [2, [1, 2, 1, 32], 1]
+   * cache.dispose();
    * @param {KeyValueCacheOptions} options
    * @returns {KeyValueCache}
    * @throws {AttentionError} INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
@@ -348,6 +407,10 @@ export class Attention {
   /**
    * x / √(mean x² + epsilon) · weight over the last axis. Error: 4e-7 of the row's largest result.
    * Source: Zhang and Sennrich (https://arxiv.org/abs/1910.07467).
+   *
+   * @example
+   * const x = { data: Float32Array.of(3, 4), shape: [1, 2] };
+   * Array.from(attention.rmsNorm(x).data, (value) => value.toFixed(3)); // → ['0.849', '1.131']
    * @template {TensorData} [T=Float32Array]
    * @param {TensorLike<T> | Tensor<T>} x of any rank from 1 on
    * @param {RmsNormOptions | null} [options]
@@ -361,6 +424,10 @@ export class Attention {
   /**
    * (x − mean) / √(variance + epsilon) · weight + bias over the last axis. Error: 4e-7 of the row's largest result.
    * Source: Ba et al. (https://arxiv.org/abs/1607.06450).
+   *
+   * @example
+   * const x = { data: Float32Array.of(3, 4), shape: [1, 2] };
+   * Array.from(attention.layerNorm(x).data, (value) => value.toFixed(3)); // → ['-1.000', '1.000']
    * @template {TensorData} [T=Float32Array]
    * @param {TensorLike<T> | Tensor<T>} x of any rank from 1 on
    * @param {LayerNormOptions | null} [options]
@@ -373,6 +440,10 @@ export class Attention {
 
   /**
    * e^(x − max) / Σ over the last axis; a row of −∞ alone gives 0. Error: below 1e-6.
+   *
+   * @example
+   * const x = { data: Float32Array.of(0, 0), shape: [1, 2] };
+   * [...attention.softmax(x).data]; // → [0.5, 0.5]
    * @template {TensorData} [T=Float32Array]
    * @param {TensorLike<T> | Tensor<T>} x of any rank from 1 on
    * @param {OutOption | null} [options]
@@ -394,6 +465,10 @@ export class Attention {
   /**
    * x / 2 · (1 + erf(x / √2)), or its tanh form. Error: below 1e-6 max(1, |x|).
    * Source: Hendrycks and Gimpel (https://arxiv.org/abs/1606.08415).
+   *
+   * @example
+   * const x = { data: Float32Array.of(0, 1), shape: [1, 2] };
+   * Array.from(attention.gelu(x).data, (value) => value.toFixed(4)); // → ['0.0000', '0.8413']
    * @template {TensorData} [T=Float32Array]
    * @param {TensorLike<T> | Tensor<T>} x
    * @param {GeluOptions | null} [options]
@@ -409,6 +484,10 @@ export class Attention {
 
   /**
    * x / (1 + e^−x), times `gate` where it is given (SwiGLU). Error: below 1e-6 max(1, |x|), times |gate|.
+   *
+   * @example
+   * const x = { data: Float32Array.of(0, 1), shape: [1, 2] };
+   * Array.from(attention.silu(x, { gate: x }).data, (value) => value.toFixed(4)); // → ['0.0000', '0.7311']
    * @template {TensorData} [T=Float32Array]
    * @param {TensorLike<T> | Tensor<T>} x
    * @param {SiluOptions | null} [options]

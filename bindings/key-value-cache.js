@@ -19,14 +19,20 @@ export class CacheSnapshot {
   #held;
   #bytes;
 
-  /** @param {KeyValueCache} cache @param {Held} held @param {Uint8Array} bytes */
+  /**
+   * @hidden
+   * @param {KeyValueCache} cache @param {Held} held @param {Uint8Array} bytes
+   */
   constructor(cache, held, bytes) {
     this.#cache = cache;
     this.#held = held;
     this.#bytes = bytes;
   }
 
-  /** @param {string} fn @param {unknown} snapshot @param {KeyValueCache} cache */
+  /**
+   * @hidden
+   * @param {string} fn @param {unknown} snapshot @param {KeyValueCache} cache
+   */
   static contents(fn, snapshot, cache) {
     if (!(snapshot instanceof CacheSnapshot) || snapshot.#cache !== cache) {
       refuse('INVALID_OPTION', fn, 'snapshot must be one of this cache', snapshot);
@@ -47,7 +53,10 @@ export class KeyValueCache extends Resident {
   /** @type {CacheState} */
   #state;
 
-  /** @param {BackendContext} context @param {KeyValueCacheOptions} options */
+  /**
+   * @hidden
+   * @param {BackendContext} context @param {KeyValueCacheOptions} options
+   */
   constructor(context, options) {
     const config = cacheConfig(context, options);
     const storage = context.backend.cache(context.fn, config);
@@ -199,6 +208,7 @@ export class KeyValueCache extends Resident {
   }
 
   /**
+   * @hidden
    * Its state, for a layer of the same instance.
    * @param {KeyValueCache} cache @param {Context} context
    */

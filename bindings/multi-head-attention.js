@@ -33,6 +33,7 @@ export class MultiHeadAttention {
   #disposed = false;
 
   /**
+   * @hidden
    * @param {Context & { backend: WasmBackend }} context @param {RopeTables} tables
    * @param {MultiHeadAttentionOptions} options
    */

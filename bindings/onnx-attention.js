@@ -58,6 +58,11 @@ const kAttributes = new Set([
 
 /**
  * The operator Attention.
+ *
+ * @example
+ * const x = { data: new Float32Array(2 * 3 * 4).fill(1), shape: [1, 2, 3, 4] };
+ * const { Y } = onnxAttention(attention, { Q: x, K: x, V: x }, { is_causal: 1 });
+ * [Y.shape, Y.data[0]]; // → [[1, 2, 3, 4], 1]
  * @template R
  * @param {{ scaledDotProductAttention: (...call: any[]) => R }} attention
  * @param {AttentionInputs} inputs

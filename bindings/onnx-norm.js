@@ -28,6 +28,11 @@ const product = (shape) => shape.reduce((a, b) => a * b, 1);
 
 /**
  * The operator RMSNormalization.
+ *
+ * @example
+ * const X = { data: Float32Array.of(1, 1, 1, 1), shape: [1, 4] };
+ * const scale = { data: Float32Array.of(1, 2, 3, 4), shape: [4] };
+ * Array.from(onnxRMSNormalization(attention, { X, scale }).Y.data, (value) => value.toFixed(2)); // → ['1.00', '2.00', '3.00', '4.00']
  * @template R
  * @param {{ rmsNorm: (...call: any[]) => R }} attention
  * @param {RmsNormalizationInputs} inputs
@@ -58,6 +63,10 @@ export function onnxRMSNormalization(attention, inputs, attributes) {
 
 /**
  * The operator Softmax.
+ *
+ * @example
+ * const input = { data: Float32Array.of(0, 0, 0, 0), shape: [2, 2] };
+ * [...onnxSoftmax(attention, { input }).output.data]; // → [0.5, 0.5, 0.5, 0.5]
  * @template R
  * @param {{ softmax: (...call: any[]) => R }} attention
  * @param {{ input: OnnxTensor }} inputs

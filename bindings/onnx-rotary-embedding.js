@@ -25,6 +25,12 @@ const kAttributes = new Set(['interleaved', 'num_heads', 'rotary_embedding_dim']
 
 /**
  * The operator RotaryEmbedding.
+ *
+ * @example
+ * const X = { data: Float32Array.of(1, 0), shape: [1, 1, 1, 2] };
+ * const [cos, sin] = [Math.cos(1), Math.sin(1)].map((value) => ({ data: Float32Array.of(value), shape: [1, 1, 1] }));
+ * const { Y } = onnxRotaryEmbedding(attention, { X, cos_cache: cos, sin_cache: sin });
+ * Array.from(Y.data, (value) => value.toFixed(2)); // → ['0.54', '0.84']
  * @template R
  * @param {{ rope: (...call: any[]) => R }} attention
  * @param {RotaryEmbeddingInputs} inputs

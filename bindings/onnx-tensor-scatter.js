@@ -23,6 +23,12 @@ const kAttributes = new Set(['axis', 'mode']);
 
 /**
  * The operator TensorScatter.
+ *
+ * @example
+ * const past = { data: new Float32Array(4), shape: [1, 1, 4, 1] };
+ * const update = { data: Float32Array.of(7), shape: [1, 1, 1, 1] };
+ * const inputs = { past_cache: past, update, write_indices: [2] };
+ * [...onnxTensorScatter(attention, inputs).present_cache.data]; // → [0, 0, 7, 0]
  * @param {unknown} _attention no kernel is needed; it is there so that all operators are called in one way
  * @param {TensorScatterInputs} inputs
  * @param {TensorScatterAttributes} [attributes]

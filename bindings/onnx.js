@@ -7,3 +7,18 @@ export { onnxAttention } from './onnx-attention.js';
 export { onnxRMSNormalization, onnxSoftmax } from './onnx-norm.js';
 export { onnxRotaryEmbedding } from './onnx-rotary-embedding.js';
 export { onnxTensorScatter } from './onnx-tensor-scatter.js';
+
+/**
+ * @typedef {import('./onnx-attention.js').AttentionInputs} AttentionInputs
+ * @typedef {import('./onnx-attention.js').AttentionAttributes} AttentionAttributes
+ * @typedef {import('./onnx-attention.js').AttentionOutputs} AttentionOutputs
+ * @typedef {import('./onnx-norm.js').RmsNormalizationInputs} RmsNormalizationInputs
+ * @typedef {import('./onnx-norm.js').RmsNormalizationAttributes} RmsNormalizationAttributes
+ * @typedef {import('./onnx-norm.js').SoftmaxAttributes} SoftmaxAttributes
+ * @typedef {import('./onnx-rotary-embedding.js').RotaryEmbeddingInputs} RotaryEmbeddingInputs
+ * @typedef {import('./onnx-rotary-embedding.js').RotaryEmbeddingAttributes} RotaryEmbeddingAttributes
+ * @typedef {import('./onnx-tensor-scatter.js').TensorScatterInputs} TensorScatterInputs
+ * @typedef {import('./onnx-tensor-scatter.js').TensorScatterAttributes} TensorScatterAttributes
+ * @typedef {import('./onnx-tensors.js').OnnxTensor} OnnxTensor
+ * @typedef {import('./onnx-tensors.js').OnnxIntegers} OnnxIntegers
+ */

@@ -18,6 +18,11 @@ const kOptions = new Set(['rotaryDim', 'base', 'scaling', 'maxPositionEmbeddings
  *
  * `sequenceLength` matters to `dynamic` and `longrope` only, which turn differently beyond the trained length; without
  * it they are as within it.
+ *
+ * @example
+ * const scaling = { rope_type: 'linear', factor: 2 };
+ * const { frequencies, attentionFactor } = ropeFrequencies({ rotaryDim: 4, scaling });
+ * [[...frequencies], attentionFactor]; // → [[0.5, 0.005], 1]
  * @param {object} options
  * @param {number} options.rotaryDim channels that turn, even
  * @param {number} [options.base] 10000 unless said here or as `rope_theta` in `scaling`

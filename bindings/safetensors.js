@@ -29,8 +29,10 @@ const fn = 'readSafetensors';
  * that doesn't stand on a multiple of its element's size (files by the usual writers have none) is copied, and no other.
  *
  * @example
- * const dict = readSafetensors(await (await fetch('model.safetensors')).arrayBuffer());
- * mha.loadStateDict({ 'q_proj.weight': dict['layers.0.q_proj.weight'], … });
+ * const bytes = await readFile('model.safetensors'); // in a page: await (await fetch(url)).arrayBuffer()
+ * const tensors = readSafetensors(bytes);
+ * const { data, shape, dtype } = tensors['norm.weight'];
+ * [shape, dtype]; // → [[4], 'float32']
  * @param {ArrayBufferLike | ArrayBufferView} bytes the whole file
  * @param {{ skipUnsupported?: boolean | null } | null} [options] `skipUnsupported` leaves out tensors of types that the
  *   package doesn't compute with (integers, float64, 8-bit floats); without it they are refused

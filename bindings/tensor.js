@@ -21,7 +21,10 @@ export class Resident {
   /** @type {Storage | null} */
   #storage;
 
-  /** @param {Storage} storage */
+  /**
+   * @hidden
+   * @param {Storage} storage
+   */
   constructor(storage) {
     this.#storage = storage;
     forgotten.register(this, storage, this);
@@ -47,6 +50,7 @@ export class Resident {
   }
 
   /**
+   * @hidden
    * The storage, for the backend `owner`.
    * @param {Resident} resident
    * @param {object} owner
@@ -88,6 +92,7 @@ export class Tensor extends Resident {
   #reader;
 
   /**
+   * @hidden
    * @param {Storage} storage
    * @param {{ shape: readonly number[], count: number, dtype: Dtype, isFloat16Array: boolean }} of
    * @param {() => T} view a view of the storage as it is now
@@ -136,7 +141,10 @@ export class Tensor extends Resident {
 
 /** A weight matrix laid out for `attention.linear()` once, with its bias; made by `attention.packLinear()`. */
 export class PackedLinear extends Resident {
-  /** @param {Storage} storage @param {readonly [number, number]} shape [N, K]: outputs, inputs */
+  /**
+   * @hidden
+   * @param {Storage} storage @param {readonly [number, number]} shape [N, K]: outputs, inputs
+   */
   constructor(storage, shape) {
     super(storage);
     /** @type {readonly [number, number]} */

@@ -17,6 +17,8 @@ import { checkWeights, Packer } from './transformer/weights.js';
 export * from './transformer/types.js'; // types only
 export { TransformerCache };
 
+/** @typedef {import('./transformer/cache.js').TransformerSnapshot} TransformerSnapshot */
+
 /** @import { Context } from './check.js' */
 /** @import { Attention } from './index.js' */
 /** @import { Resident, Tensor } from './tensor.js' */
@@ -32,12 +34,19 @@ const kCaptureNames = new Set(['attention', 'hidden']);
 const kAttentionNames = new Set(['layers', 'heads', 'rows']);
 
 /**
- * A model in the memory of an instance, made by `Transformer.load()`.
+ * * A model in the memory of an instance, made by `Transformer.load()`.
+ *
  *
  * @example
  * const model = await Transformer.load(attention, { config, weights });
- * const cache = model.createCache({ capacity: 256 });
- * for await (const { token } of model.generate(ids, { maxTokens: 40, temperature: 0.8, topP: 0.95, seed: 7, cache })) …
+ * const cache = model.createCache({ capacity: 64 });
+ * const settings = { maxTokens: 4, temperature: 0.8, topP: 0.95, seed: 7, cache };
+ * const tokens = [];
+ * for await (const { token } of model.generate([1, 2, 3], settings)) tokens.push(token);
+ * [tokens.length, cache.length]; // → [4, 6]
+ * const { attention: captured } = model.forward([5], { cache, capture: { attention: true } });
+ * captured[0].weights.shape; // → [2, 1, 7], heads, rows, keys
+ * model.dispose();
  */
 export class Transformer {
   #model;
@@ -48,6 +57,7 @@ export class Transformer {
   #disabled;
 
   /**
+   * @hidden
    * Made by load().
    * @param {Model} model @param {Resident[]} residents @param {number} parameters
    */

@@ -12,21 +12,11 @@ import { startWorker } from './worker-port.js';
 
 /** @import { ErrorCode } from './errors.js' */
 /** @import { MemoryUsage } from './types.js' */
+/** @import { CallOptions, Progress } from './worker-types.js' */
 /** @import { WorkerPort } from './worker-port.js' */
-/** @import { Progress } from './worker-slices.js' */
 
 /** Milliseconds that a call has to stop by itself. */
 const kPatience = 50;
-
-/**
- * Options that every call in a worker takes beside its own.
- * @typedef {object} CallOptions
- * @property {AbortSignal | null} [signal] stops the call; its promise rejects with ABORTED within 100 ms, and what the
- *   call held is free by then
- * @property {((progress: Progress) => void) | null} [onProgress] told of every slice of a long attention or linear call
- * @property {boolean | null} [transfer] moves the buffers of the arguments to the worker instead of copying them: the
- *   caller's arrays are empty from then on. false by default
- */
 
 /**
  * @typedef {object} Call
@@ -62,6 +52,8 @@ export class WorkerClient {
   #stop = null;
   /** @type {Map<number, WeakRef<{ remote: Remote }>>} */
   #objects = new Map();
+  /** Calls that wait or run, by the signal that stops them. @type {Map<AbortSignal, { calls: Set<Call>, listener: () => void }>} */
+  #signals = new Map();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #disposed = false;
@@ -143,14 +135,37 @@ export class WorkerClient {
       /** @type {Call} */
       const call = {
         ...{ ...request, args: value, transfer, generation, signal, onProgress, resolve, reject },
-        release: () => signal?.removeEventListener('abort', abort),
+        release: () => signal && this.#unwatch(signal, call),
       };
-      const abort = () => this.#abort(call);
-      signal?.addEventListener('abort', abort);
+      if (signal) this.#watch(signal, call);
       if (isFirst) this.#queue.unshift(call);
       else this.#queue.push(call);
       this.#next();
     });
+  }
+
+  /** One listener for each signal, however many calls it may stop. @param {AbortSignal} signal @param {Call} call */
+  #watch(signal, call) {
+    let watched = this.#signals.get(signal);
+    if (!watched) {
+      /** @type {Set<Call>} */
+      const calls = new Set();
+      const listener = () => {
+        for (const each of [...calls]) this.#abort(each);
+      };
+      watched = { calls, listener };
+      this.#signals.set(signal, watched);
+      signal.addEventListener('abort', watched.listener);
+    }
+    watched.calls.add(call);
+  }
+
+  /** @param {AbortSignal} signal @param {Call} call */
+  #unwatch(signal, call) {
+    const watched = this.#signals.get(signal);
+    if (!watched?.calls.delete(call) || watched.calls.size > 0) return;
+    this.#signals.delete(signal);
+    signal.removeEventListener('abort', watched.listener);
   }
 
   /** Starts what waits, if nothing runs. */

@@ -30,6 +30,7 @@ export async function serveWorker() {
   const port = await portOf();
   const host = new Host(port);
   port.listen((message) => host.receive(message));
+  port.post({ ready: true }, []);
 }
 
 /** @returns {Promise<Port>} */

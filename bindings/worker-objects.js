@@ -3,28 +3,25 @@
 import { hideWithoutDispose } from './tensor.js';
 
 /** @import { AppendOptions, AttendOptions, AttentionResult, CacheDtype, Dtype, Float32Result, ForwardOptions, Integers, Result, TensorData, TensorLike } from './types.js' */
-/** @import { CallOptions, Remote, WorkerClient } from './worker-client.js' */
-
-/**
- * Options of a call in a worker: resident objects are those of the worker.
- * @template O
- * @typedef {{ [K in keyof O]: K extends 'out' ? WorkerTensor | null : K extends 'cache' ? WorkerKeyValueCache | null : O[K] | WorkerTensor } & CallOptions} InWorker
- */
-
-/**
- * @template {TensorData} [T=TensorData]
- * @typedef {TensorLike<T> | WorkerTensor} RemoteTensorLike
- */
+/** @import { Remote, WorkerClient } from './worker-client.js' */
+/** @import { CallOptions, InWorker, RemoteTensorLike } from './worker-types.js' */
 
 /** Something in the memory of the worker. */
 class WorkerObject {
   /** @type {WorkerClient} */
   #client;
 
-  /** @param {WorkerClient} client @param {Remote} remote */
+  /**
+   * @hidden
+   * @param {WorkerClient} client @param {Remote} remote
+   */
   constructor(client, remote) {
     this.#client = client;
-    /** Where it is; for the package alone. @type {Remote} */
+    /**
+     * Where it is; for the package alone.
+     * @hidden
+     * @type {Remote}
+     */
     this.remote = remote;
   }
 

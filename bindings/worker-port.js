@@ -28,9 +28,15 @@ export async function startWorker(make, listener) {
     worker.on('error', listener.failure);
     worker.on('exit', (/** @type {number} */ code) => listener.failure(new Error(`it ended with exit code ${code}`)));
   } else {
-    worker.onmessage = (/** @type {MessageEvent} */ { data }) => listener.message(data);
+    let isReady = false;
+    worker.onmessage = (/** @type {MessageEvent} */ { data }) => {
+      if (data.ready) isReady = true;
+      else listener.message(data);
+    };
     worker.onmessageerror = () => listener.failure(new Error('a message could not be read'));
     worker.onerror = (/** @type {ErrorEvent} */ event) => {
+      // Once it answers, failed calls say so themselves: what else goes wrong in the file is not ours.
+      if (isReady) return;
       event.preventDefault();
       listener.failure(new Error(event.message || 'its file did not load'));
     };

@@ -13,13 +13,12 @@ import { Resident } from './tensor.js';
 /** @import { Operand, Output } from './check.js' */
 /** @import { Float32Result, Result } from './types.js' */
 /** @import { WasmBackend } from './wasm-backend.js' */
+/** @import { Progress } from './worker-types.js' */
 
 /** Multiply-adds of a slice: some ten milliseconds in SIMD, a hundred without. */
 const kSlice = 2 ** 26;
 /** A row's result depends on which kernel takes it, and few rows go to another one: slices stay well above that. */
 const kRows = 64;
-
-/** What runs, and how many of its slices are done. @typedef {{ step: 'attention' | 'linear', done: number, total: number }} Progress */
 
 /**
  * Makes every kernel of a backend look first whether it shall still run.

@@ -5,13 +5,21 @@ import { AttentionError, errorCodes, refuse } from './errors.js';
 import { ropeFrequencies } from './rope-frequencies.js';
 import { hideWithoutDispose } from './tensor.js';
 import { WorkerClient } from './worker-client.js';
-import { WorkerKeyValueCache, WorkerMultiHeadAttention, WorkerPackedLinear, WorkerTensor } from './worker-objects.js';
+import {
+  WorkerCacheSnapshot,
+  WorkerKeyValueCache,
+  WorkerMultiHeadAttention,
+  WorkerPackedLinear,
+  WorkerTensor,
+} from './worker-objects.js';
 
 export * from './types.js'; // types only
+export * from './worker-types.js'; // types only
 export {
   AttentionError,
   errorCodes,
   ropeFrequencies,
+  WorkerCacheSnapshot,
   WorkerKeyValueCache,
   WorkerMultiHeadAttention,
   WorkerPackedLinear,
@@ -19,22 +27,7 @@ export {
 };
 
 /** @import { AttentionOptions, AttentionResult, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, VarlenOptions, VarlenResult, Vector } from './types.js' */
-/** @import { CallOptions } from './worker-client.js' */
-/** @import { InWorker, RemoteTensorLike } from './worker-objects.js' */
-/** @import { Progress } from './worker-slices.js' */
-
-/** @typedef {CallOptions} WorkerCallOptions */
-/** @typedef {Progress} WorkerProgress */
-
-/**
- * @typedef {object} OwnWorkerOptions
- * @property {(() => any) | null} [createWorker] makes the worker where the bundler doesn't see the package's own
- *   (esbuild, Rollup without a plugin): a module worker, or in Node a Worker of node:worker_threads, whose file calls
- *   `serveWorker()` of attention-wasm/worker-host
- * @property {AbortSignal | null} [signal] gives loading up
- */
-
-/** @typedef {LoadOptions & OwnWorkerOptions} WorkerLoadOptions */
+/** @import { CallOptions, InWorker, RemoteTensorLike, WorkerLoadOptions } from './worker-types.js' */
 
 const kOwn = new Set(['backend', 'simd', 'threads', 'wasmUrl', 'wasmBinary', 'createWorker', 'signal']);
 
@@ -42,8 +35,12 @@ const kOwn = new Set(['backend', 'simd', 'threads', 'wasmUrl', 'wasmBinary', 'cr
  * Starts a worker with an instance of the package in it. A script doesn't wait for an idle worker at its end.
  *
  * @example
- * const attention = await load();
- * const { output } = await attention.scaledDotProductAttention(q, k, v, { isCausal: true, signal: AbortSignal.timeout(500) });
+ * const attention = await load({ threads: 1 });
+ * const x = { data: new Float32Array(8 * 64).fill(1), shape: [1, 1, 8, 64] };
+ * const options = { isCausal: true, signal: AbortSignal.timeout(60_000), onProgress: ({ done, total }) => done / total };
+ * const { output } = await attention.scaledDotProductAttention(x, x, x, options);
+ * output.data[0]; // → 1
+ * attention.dispose();
  * @param {WorkerLoadOptions | null} [options]
  * @returns {Promise<WorkerAttention>}
  * @throws {AttentionError} INVALID_OPTION, UNSUPPORTED; LOAD_FAILED: also where the worker doesn't start; ABORTED
@@ -80,7 +77,10 @@ function absolute(url) {
 export class WorkerAttention {
   #client;
 
-  /** Made by load(). @param {WorkerClient} client @param {Info} info */
+  /**
+   * @hidden
+   * Made by load(). @param {WorkerClient} client @param {Info} info
+   */
   constructor(client, info) {
     this.#client = client;
     /** What came up in the worker, and why not better. @type {Readonly<Info>} */

@@ -27,7 +27,7 @@ const kPrints = {
   'decoding.js': /^0 1 0\.0000\n1 2 .*\n2 3 .*\n3 4 .*\n4 5 -?\d\.\d{4}\n$/,
   'weights.js': /^\[ 1, 1, 2, 1024 \] \[ '1\.000', '1\.000' \]\n$/,
   'safetensors.js':
-    /^\[ 'q_proj\.weight', 'k_proj\.weight', 'v_proj\.weight', 'out_proj\.weight' \] \[ 1, 3, 16 \]\n$/s,
+    /^\[\s*'q_proj\.weight',\s*'k_proj\.weight',\s*'v_proj\.weight',\s*'out_proj\.weight'\s*\] \[ 1, 3, 16 \]\n$/,
   'worker.js': /^0 of \d+ slices\n(\d+ of \d+ slices\n)*\[ 1, 8, 2048, 64 \]\nABORTED\n$/,
 };
 

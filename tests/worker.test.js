@@ -268,6 +268,21 @@ describe('stopping', () => {
     there.dispose();
   });
 
+  test('a signal of many calls has one listener, and stops them all', async () => {
+    const there = await load(options);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const calls = Array.from({ length: 50 }, () => there.softmax(long, { signal }));
+    assert.equal(getEventListeners(signal, 'abort').length, 1);
+    await calls[0];
+    assert.equal(getEventListeners(signal, 'abort').length, 1);
+    controller.abort();
+    const outcomes = await Promise.allSettled(calls);
+    assert(outcomes.filter(({ reason }) => reason?.code === 'ABORTED').length > 40);
+    assert.equal(getEventListeners(signal, 'abort').length, 0);
+    there.dispose();
+  });
+
   test('progress is told of every slice, and the end of it', async () => {
     const there = await load(options);
     const seen = [];

@@ -18,7 +18,10 @@ export class TransformerCache {
   #model;
   #layers;
 
-  /** @param {object} model @param {KeyValueCache[]} layers */
+  /**
+   * @hidden
+   * @param {object} model @param {KeyValueCache[]} layers
+   */
   constructor(model, layers) {
     this.#model = model;
     this.#layers = layers;
@@ -97,6 +100,7 @@ export class TransformerCache {
   }
 
   /**
+   * @hidden
    * The states of its layers, for the model that it belongs to.
    * @param {Context} context @param {unknown} cache @param {object} model
    * @returns {CacheState[]}

@@ -108,7 +108,7 @@ const kTypes = {
   '.mjs': 'text/javascript',
   '.wasm': 'application/wasm',
 };
-const kIsolation = {
+export const isolation = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
   'Cross-Origin-Resource-Policy': 'same-origin',
@@ -124,7 +124,7 @@ export async function serveOnce(source, { isolated = false, policy } = {}) {
   const result = new Promise((done) => {
     receive = done;
   });
-  const headers = { ...(isolated && kIsolation), ...(policy && { 'Content-Security-Policy': policy }) };
+  const headers = { ...(isolated && isolation), ...(policy && { 'Content-Security-Policy': policy }) };
   const server = createServer((request, response) => {
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     if (request.method === 'POST') {

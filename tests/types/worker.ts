@@ -2,16 +2,17 @@
 import type { AttentionResult, Info } from 'attention-wasm';
 import {
   AttentionError,
+  type CallOptions,
   errorCodes,
   load,
+  type Progress,
   ropeFrequencies,
   type WorkerAttention,
-  type WorkerCallOptions,
+  type WorkerCacheSnapshot,
   WorkerKeyValueCache,
   type WorkerLoadOptions,
   WorkerMultiHeadAttention,
   WorkerPackedLinear,
-  type WorkerProgress,
   WorkerTensor,
 } from 'attention-wasm/worker';
 import { serveWorker } from 'attention-wasm/worker-host';
@@ -20,8 +21,8 @@ const options: WorkerLoadOptions = { simd: 'auto', createWorker: () => null, sig
 const attention: WorkerAttention = await load(options);
 const info: Readonly<Info> = attention.info;
 const x = { data: new Float32Array(6), shape: [1, 2, 3] };
-const report = ({ step, done, total }: WorkerProgress): void => console.log(step, done / total);
-const more: WorkerCallOptions = { signal: new AbortController().signal, onProgress: report, transfer: true };
+const report = ({ step, done, total }: Progress): void => console.log(step, done / total);
+const more: CallOptions = { signal: new AbortController().signal, onProgress: report, transfer: true };
 const tensor: WorkerTensor = await attention.tensor(x.data, x.shape, 'float32', more);
 const result: AttentionResult<Float32Array> = await attention.scaledDotProductAttention(x, tensor, x, {
   ...more,
@@ -39,7 +40,8 @@ const projected: Float32Array = (await attention.linear(x, packed, null, { out: 
 const layer: WorkerMultiHeadAttention = await attention.multiHeadAttention({ dModel: 8, numHeads: 2, ...more });
 const cache: WorkerKeyValueCache = await attention.keyValueCache({ numKvHeads: 1, headDim: 4, capacity: 4 });
 await cache.append(x, tensor, more);
-await cache.restore(await cache.snapshot());
+const snapshot: WorkerCacheSnapshot = await cache.snapshot();
+await cache.restore(snapshot);
 await layer.loadStateDict({ in_proj_weight: x });
 const hidden: Float32Array = (await layer.forward(x, { cache })).output.data;
 const counts: [number, Int32Array] = [cache.length, cache.positions];
