@@ -32,44 +32,41 @@ export {
 
 /** @import { Context } from './check.js' */
 /** @import { AttentionOn } from './promises.js' */
+/** @typedef {'wasm' | 'webgpu' | 'auto'} Backend */
+/**
+ * What load() gives for a backend that the compiler knows; for one that it doesn't, the functions of wasm.
+ * @template {Backend} B
+ * @typedef {[B] extends ['webgpu'] ? AttentionOn<'webgpu'> : [B] extends ['auto'] ? AttentionOn<'auto'> : Attention} AttentionFor
+ */
 /** @import { WasmBackend } from './wasm-backend.js' */
 /** @typedef {import('./rope-frequencies.js').RopeFrequencies} RopeFrequencies */
 /** @import { AttentionOptions, AttentionResult, Capabilities, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
 
 /**
- * Loads the package for the GPU: every function of the instance then returns a promise of what it returns on wasm.
- * @overload
- * @param {LoadOptions & { backend: 'webgpu' }} options
- * @returns {Promise<AttentionOn<'webgpu'>>}
- */
-/**
- * Loads the package for the GPU where there is one, else for wasm: `await` serves both.
- * @overload
- * @param {LoadOptions & { backend: 'auto' }} options
- * @returns {Promise<AttentionOn<'auto'>>}
- */
-/**
  * Loads the package: picks the best build that the engine can run. Nothing is fetched before this call.
+ *
+ * For backend 'webgpu' every function of the instance returns a promise of what it returns on wasm; for 'auto' either,
+ * by what came up: `await` serves both.
  *
  * @example
  * const attention = await load();
  * const one = await load({ simd: 'baseline', threads: 1 });
  * one.info.simd; // → 'baseline'
- * @overload
- * @param {LoadOptions | null} [options]
- * @returns {Promise<Attention>}
+ * @template {Backend} [B='wasm']
+ * @param {(LoadOptions & { backend?: B | null }) | null} [options]
+ * @returns {Promise<AttentionFor<B>>}
  * @throws {AttentionError} INVALID_OPTION; UNSUPPORTED: an explicit request that can't be met here; LOAD_FAILED
  */
-/**
- * @param {LoadOptions | null} [options]
- * @returns {Promise<any>}
- */
 export async function load(options) {
-  const checked = checkLoad(options);
-  if ((checked.backend ?? 'wasm') === 'wasm') return wasmAttention(checked, []);
+  return /** @type {any} */ (await instance(checkLoad(options)));
+}
+
+/** @param {LoadOptions} options checked */
+async function instance(options) {
+  if ((options.backend ?? 'wasm') === 'wasm') return wasmAttention(options, []);
   const { loadWebgpu } = await import('./webgpu/load.js'); // not part of what wasm alone downloads
-  const loaded = await loadWebgpu(checked);
-  if ('reason' in loaded) return wasmAttention(checked, [loaded.reason]);
+  const loaded = await loadWebgpu(options);
+  if ('reason' in loaded) return wasmAttention(options, [loaded.reason]);
   return new Attention(loaded.backend, { version, ...loaded.info }, loaded.again);
 }
 
@@ -134,6 +131,9 @@ export class Attention {
 
   /**
    * What the backend that came up can't do, and what it uses.
+   *
+   * @example
+   * attention.capabilities().backend; // → 'wasm'
    * @returns {Capabilities}
    */
   capabilities() {
