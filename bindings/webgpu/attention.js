@@ -128,13 +128,13 @@ function mergeSpans(plan, { b0, b1, h0, h1 }, { outs, lses, spans, count, rowCou
     code: merge,
     layout: mergeLayout,
     values: {
-      ...{ parts: spans, B: b1 - b0, H, Tq: call.Tq, Dv: call.Dv, count: threads },
+      ...{ parts: spans, H, Tq: call.Tq, Dv: call.Dv, count: threads },
       ...{ q_start: listed.q_start, q_length: listed.q_length, part_out: count, part_lse: rowCount },
       sinks: listed.sinks < 0 ? -1 : listed.sinks + h0 * values.G,
       ...{ in_first: first, in_lse_first: lseFirst, out_first: values.out_first + first },
       ...strideFields('out', call.outStrides),
       ...{ in_lse_batch: lseStrides[0], in_lse_head: lseStrides[1] },
-      lse_first: (call.lse ? b0 * call.lse.batch + h0 * values.G * call.lse.head : 0) | 0,
+      lse_first: call.lse ? b0 * call.lse.batch + h0 * values.G * call.lse.head : 0,
       ...{ lse_batch: call.lse?.batch ?? 0, lse_head: call.lse?.head ?? 0, has_lse: call.lse ? 1 : 0 },
     },
     bindings: [

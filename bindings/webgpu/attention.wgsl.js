@@ -9,9 +9,9 @@ import { constants, floatLoader, groupNumber, loader, tanhExact } from './shared
  * heads from `head0` on, and query rows row0 … row_end − 1.
  */
 export const attentionLayout = new Layout({
-  i32: `B H Hkv G Tq Tk D Dv left right prefix ring_first ring_size
+  i32: `G Tq Tk D Dv left right prefix ring_first ring_size
     q_start k_start q_length k_length offset gap ring_start alibi sinks heads rows
-    item0 head0 row0 row_end num_heads num_rows stage has_lse span`,
+    item0 head0 row0 row_end num_rows stage has_lse span`,
   u32: `q_first q_batch q_head q_token k_first k_batch k_head k_token v_first v_batch v_head v_token
     out_first out_batch out_head out_token mask_first mask_batch mask_head mask_row mask_key
     lse_first lse_batch lse_head groups blocks part_heads value_blocks value_vectors parts`,

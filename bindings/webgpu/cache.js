@@ -86,7 +86,7 @@ function store({ recording, operands, gpu }, { state, T }, { source, strides, wi
         constants: { kFromType: typeNumber(source.dtype), kToType: typeNumber(dtype) },
         layout: appendLayout,
         values: {
-          ...{ B: step.B, H: step.H, T, width, words, count, first: listed.first + b },
+          ...{ H: step.H, T, width, words, count, first: listed.first + b },
           ...{ lengths: listed.lengths < 0 ? -1 : listed.lengths + b, from_first: part.first + low },
           ...{ from_batch: strides.batch, from_head: strides.head, from_token: strides.token },
           ...{ ring_first: sinkTokens, ring_size: window ? capacity - sinkTokens : 0 },

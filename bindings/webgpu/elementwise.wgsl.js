@@ -56,7 +56,7 @@ fn run(n: u32) {
 ${thread}`;
 
 export const appendLayout = new Layout({
-  i32: 'B H T width first lengths ring_first ring_size',
+  i32: 'H T width first lengths ring_first ring_size',
   u32: 'count words from_first from_batch from_head from_token to_first to_batch to_head to_token',
 });
 

@@ -29,7 +29,7 @@ export function runMerge(backend, { parts, B, H, Tq, Dv, outs, lses, sinks, out,
     code: merge,
     layout: mergeLayout,
     values: {
-      ...{ parts, B, H, Tq, Dv, q_start: -1, q_length: -1, sinks: sinks ? lists.first : -1, count: count * Dv },
+      ...{ parts, H, Tq, Dv, q_start: -1, q_length: -1, sinks: sinks ? lists.first : -1, count: count * Dv },
       ...{ part_out: count * Dv, part_lse: count, in_first: 0, in_lse_first: 0, out_first: 0 },
       ...{ out_batch: H * Tq * Dv, out_head: Tq * Dv, out_token: Dv, lse_first: 0, lse_batch: H * Tq, lse_head: Tq },
       ...{ in_lse_batch: H * Tq, in_lse_head: Tq, has_lse: 1 },

@@ -7,7 +7,7 @@ import { Layout } from './layout.js';
 import { constants, groupNumber } from './shared.wgsl.js';
 
 export const mergeLayout = new Layout({
-  i32: 'parts B H Tq Dv q_start q_length sinks',
+  i32: 'parts H Tq Dv q_start q_length sinks',
   u32: `count part_out part_lse in_first in_lse_first out_first out_batch out_head out_token
     lse_first lse_batch lse_head in_lse_batch in_lse_head has_lse`,
 });

@@ -177,7 +177,7 @@ export class AttentionPlan {
     const { b0, b1, h0, h1, i0, i1 } = range;
     const G = groupOf(call);
     const values = {
-      ...{ B: call.B, H: call.H, Hkv: call.Hkv, G, Tq: call.Tq, Tk: call.Tk, D: call.D, Dv: call.Dv },
+      ...{ G, Tq: call.Tq, Tk: call.Tk, D: call.D, Dv: call.Dv },
       ...{ left, right, scale, softcap, stage: 3, ...listed },
       ...{ prefix: cache?.prefix ?? 0, ring_first: cache?.prefix ?? 0, ring_size: cache?.ringSize ?? 0 },
       ...{ q_first: q.first, ...strideFields('q', call.qStrides) },
@@ -186,7 +186,7 @@ export class AttentionPlan {
       ...{ out_first: to.first, ...strideFields('out', call.outStrides) },
       ...{ mask_first: mask.first * (this.maskKind === 1 ? 4 : 1), mask_batch, mask_head, mask_row, mask_key },
       ...{ lse_first: 0, lse_batch: call.lse?.batch ?? 0, lse_head: call.lse?.head ?? 0, has_lse: call.lse ? 1 : 0 },
-      ...{ item0: b0, head0: h0, row0: i0, row_end: i1, num_heads: 0, num_rows: 0, span: 0 },
+      ...{ item0: b0, head0: h0, row0: i0, row_end: i1, num_rows: 0, span: 0 },
       ...{ groups: 0, blocks: 0, part_heads: h1 - h0, value_blocks: 1, value_vectors: 0, parts: 0 },
     };
     const bindings = [q.binding, k.binding, this.lists, mask.binding];

@@ -259,6 +259,21 @@ test("'auto' takes wasm where the only adapter computes on the processor, and sa
   assert.match(reasons[0], /webgpu: the only adapter computes on the processor \(.*swiftshader/);
 });
 
+test('capabilities() tells which caches there are, and they are', async () => {
+  const { told, made } = await used.page.evaluate(async () => {
+    const outcomes = {};
+    for (const dtype of ['float32', 'float16', 'bfloat16', 'int8', 'q8_0', 'q4_0']) {
+      outcomes[dtype] = await window.outcome(
+        window.attention.keyValueCache({ numKvHeads: 1, headDim: 32, capacity: 4, dtype }),
+      );
+    }
+    return { told: window.attention.capabilities().cacheDtypes, made: outcomes };
+  });
+  for (const [dtype, outcome] of Object.entries(made)) {
+    assert.equal(outcome, told.includes(dtype) ? 'done' : 'UNSUPPORTED', dtype);
+  }
+});
+
 test('entries of the package that need wasm say so', async () => {
   const code = await used.page.evaluate(async () => {
     const { Transformer } = await import('/bindings/transformer.js');
