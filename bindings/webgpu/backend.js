@@ -23,6 +23,7 @@ import { Recording } from './recording.js';
 const kUnsupported = Object.freeze({
   Transformer: 'whole models run on wasm',
   'tensor.data': 'elements are on the GPU: await tensor.read()',
+  'rope: tables': 'resident tensors are no tables: plain data is',
   "precision: 'int8'": 'products of queries and keys are in float32',
   "cache dtype: 'int8', 'q8_0', 'q4_0'": 'keys and values on the GPU are float32, float16 or bfloat16',
   'same bits': 'results may differ in their last bits from one device to another',

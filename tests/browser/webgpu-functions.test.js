@@ -163,3 +163,24 @@ describe('packed sequences and merging, webgpu', () => {
     },
   );
 });
+
+describe('ONNX operators, webgpu', () => {
+  const g = random(12);
+  const inputs = { Q: g.tensor([2, 4, 5, 8]), K: g.tensor([2, 2, 7, 8]), V: g.tensor([2, 2, 7, 6]) };
+  onBothTest('Attention and RotaryEmbedding', inputs, async (attention, given) => {
+    const { onnxAttention, onnxRotaryEmbedding } = await import('/bindings/onnx.js');
+    const { Y, qk_matmul_output } = await onnxAttention(
+      attention,
+      { ...given, attn_mask: { data: new Float32Array(35).fill(0.5), shape: [5, 7] } },
+      { softcap: 2, qk_matmul_output_mode: 3 },
+    );
+    const caches = { cos_cache: new Float32Array(20).fill(0.6), sin_cache: new Float32Array(20).fill(0.8) };
+    const rotated = await onnxRotaryEmbedding(attention, {
+      X: given.Q,
+      cos_cache: { data: caches.cos_cache, shape: [5, 4] },
+      sin_cache: { data: caches.sin_cache, shape: [5, 4] },
+      position_ids: { data: [0, 1, 2, 3, 4, 4, 3, 2, 1, 0], shape: [2, 5] },
+    });
+    return { Y, weights: qk_matmul_output, rotated: rotated.Y };
+  });
+});
