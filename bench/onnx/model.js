@@ -1,5 +1,5 @@
 // ONNX models as bytes. Field numbers are those of onnx.proto.
-import { float, integer, message } from './protobuf.js';
+import { concatenated, float, integer, message } from './protobuf.js';
 
 const kTypes = { float32: 1, int32: 6, int64: 7 };
 const kMicrosoft = 'com.microsoft';
@@ -24,7 +24,7 @@ export function onnxModel({ inputs, outputs, constants = {}, nodes }) {
     ...Object.entries(outputs).map(([name, value]) => message(12, ...valueParts(name, value))),
   ];
   const opset = (domain, version) => message(8, message(1, domain), integer(2, version));
-  return Buffer.concat([integer(1, 10), message(7, ...graph), opset('', 23), opset(kMicrosoft, 1)]);
+  return concatenated([integer(1, 10), message(7, ...graph), opset('', 23), opset(kMicrosoft, 1)]);
 }
 
 function nodeParts({ op, domain = '', inputs, outputs, attributes = {} }) {
@@ -45,7 +45,7 @@ function attributeParts(value) {
 }
 
 function tensorParts(name, { type = 'float32', dims, data }) {
-  const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   return [...dims.map((size) => integer(1, size)), integer(2, kTypes[type]), message(8, name), message(9, bytes)];
 }
 
