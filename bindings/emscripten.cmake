@@ -60,4 +60,4 @@ add_build(relaxed-mt THREADS SOURCES ${simd_sources} OPTIONS -msimd128 -mrelaxed
 
 # Where no time is spent, or memory is what it waits for.
 set_source_files_properties(src/attention.cpp src/cache.cpp src/quantize.cpp src/tokens.cpp src/norm.cpp src/merge.cpp
-  src/embedding.cpp bindings/bindings.cpp PROPERTIES COMPILE_OPTIONS -Os)
+  src/embedding.cpp src/weights.cpp bindings/bindings.cpp PROPERTIES COMPILE_OPTIONS -Os)

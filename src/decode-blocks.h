@@ -16,21 +16,33 @@ namespace attention {
 constexpr int32_t kExactChannels =
     512;  // channels whose products a 32-bit lane sums without overflow: 127 * 32767 each
 
-/// How numbers stand: bytes with one scale a token, bytes or halves of bytes with one scale a block.
-enum class Numbers { kToken, kBytes, kNibbles };
+/// Bytes with one scale a token, or with one a block of 32.
+enum class Numbers { kToken, kBlock };
 
 inline Numbers numbers_of(const Tokens& tokens) {
-  if (tokens.type == Type::kQ4_0) return Numbers::kNibbles;
-  return tokens.type == Type::kInt8 && tokens.width <= kExactChannels ? Numbers::kToken : Numbers::kBytes;
+  return tokens.type == Type::kInt8 && tokens.width <= kExactChannels ? Numbers::kToken : Numbers::kBlock;
 }
 
-/// Channels c..c+7 of a block, as 16 bits.
-template <Numbers kNumbers>
-inline v128_t load_eight(const uint8_t* numbers, int32_t c) {
-  if constexpr (kNumbers != Numbers::kNibbles) return wasm_i16x8_load8x8(numbers + c);
-  const v128_t pairs = wasm_u16x8_load8x8(numbers + c % 16);
-  const v128_t four_bits = wasm_v128_and(wasm_u16x8_shr(pairs, c < 16 ? 0 : 4), wasm_i16x8_splat(15));
-  return wasm_i16x8_sub(four_bits, wasm_i16x8_splat(8));
+inline size_t widened_bytes(int32_t width) { return static_cast<size_t>(blocks_of(width)) * block_bytes(Type::kQ8_0); }
+
+/// Tokens j..j+count-1 of kQ4_0 as tokens 0..count-1 of kQ8_0: the same numbers and scales. `to`
+/// [count][widened_bytes].
+ATTENTION_NOINLINE inline Tokens widen(const Tokens& tokens, int32_t j, int32_t count, uint8_t* to) {
+  const auto stride = static_cast<ptrdiff_t>(widened_bytes(tokens.width));
+  const Tokens widened = {to, nullptr, Type::kQ8_0, 0, stride, tokens.width, 0, 0, 0};
+  const v128_t low = wasm_i8x16_splat(15), zero = wasm_i8x16_splat(8);
+  for (int32_t u = 0; u < count; ++u) {
+    const uint8_t* from = token_block(tokens, tokens.row(j + u), 0);
+    for (int32_t block = 0; block < blocks_of(tokens.width); ++block) {
+      std::memcpy(to, from, kScaleBytes);
+      const v128_t pairs = wasm_v128_load(from + kScaleBytes);
+      wasm_v128_store(to + kScaleBytes, wasm_i8x16_sub(wasm_v128_and(pairs, low), zero));
+      wasm_v128_store(to + kScaleBytes + 16, wasm_i8x16_sub(wasm_u8x16_shr(pairs, 4), zero));
+      from += block_bytes(Type::kQ4_0);
+      to += block_bytes(Type::kQ8_0);
+    }
+  }
+  return widened;
 }
 
 /// Keys that are scored together; the sums of several rows with scales of their own fill the registers alone.
@@ -55,12 +67,12 @@ inline v128_t block_scales(const Tokens& tokens, const int32_t rows[kKeys], cons
 }
 
 /// Products of a block of some keys with N query rows, added to four lanes each. `at`: of the block in a token.
-template <int32_t N, int32_t kKeys, Numbers kNumbers>
+template <int32_t N, int32_t kKeys>
 inline void add_products(const uint8_t* const tokens[kKeys], ptrdiff_t at, const int16_t* queries, ptrdiff_t row,
                          v128_t (&sums)[kKeys][N]) {
   for (int32_t c = 0; c < kBlockValues; c += 8) {
     v128_t k[kKeys];
-    for (int32_t i = 0; i < kKeys; ++i) k[i] = load_eight<kNumbers>(tokens[i] + at, c);
+    for (int32_t i = 0; i < kKeys; ++i) k[i] = wasm_i16x8_load8x8(tokens[i] + at + c);
     for (int32_t n = 0; n < N; ++n) {
       const v128_t q = wasm_v128_load(queries + n * row + c);
       for (int32_t i = 0; i < kKeys; ++i) sums[i][n] = wasm_i32x4_add(sums[i][n], wasm_i32x4_dot_i16x8(k[i], q));
@@ -84,13 +96,13 @@ inline void score_numbers(const int16_t* queries, const Tokens& keys, const int3
   }
   for (int32_t block = 0; block < blocks; ++block, queries += kBlockValues) {
     if constexpr (kNumbers == Numbers::kToken) {
-      add_products<N, kKeys, kNumbers>(tokens, block * bytes, queries, width, sums);
+      add_products<N, kKeys>(tokens, block * bytes, queries, width, sums);
     } else {
       v128_t products[kKeys][N];
       for (auto& vectors : products) {
         for (v128_t& sum : vectors) sum = wasm_i32x4_const_splat(0);
       }
-      add_products<N, kKeys, kNumbers>(tokens, skipped, queries, width, products);
+      add_products<N, kKeys>(tokens, skipped, queries, width, products);
       float scales[4];
       wasm_v128_store(scales, block_scales<kKeys>(keys, rows, tokens));
       for (int32_t i = 0; i < kKeys; ++i) {
@@ -210,24 +222,24 @@ struct TileWeights {
   }
 };
 
-/// sums[n][c] = scale[n] * sums[n][c] + sum over the keys of weight[n] * value, for N rows from `lane` on and as many
+/// sums[n][c] = scale[n] * sums[n][c] + sum over the keys of weight[n] * value, for N rows and as many
 /// channels of a block as the registers hold, from channel c of the block on. `at`: where the block's numbers stand in
-/// a token. `width`: channels that are left. `step`: from pair to pair in the weights.
-template <int32_t N, Numbers kNumbers>
-ATTENTION_NOINLINE void add_numbers(const TileWeights& weights, int32_t pairs, int32_t step, int32_t lane, ptrdiff_t at,
-                                    int32_t c, const float* scale, int32_t width, float* sums, ptrdiff_t row) {
+/// a token. `width`: channels that are left.
+template <int32_t N>
+ATTENTION_NOINLINE void add_numbers(const TileWeights& weights, int32_t pairs, ptrdiff_t at, const float* scale,
+                                    int32_t width, float* sums, ptrdiff_t row) {
   constexpr int32_t kEights = kAccumulators / 2 / N;
   v128_t total[N][2 * kEights];
   for (auto& vectors : total) {
     for (v128_t& sum : vectors) sum = wasm_i32x4_const_splat(0);
   }
-  const int32_t* numbers = weights.numbers + lane;
-  for (int32_t p = 0; p < pairs; ++p, numbers += step) {
+  const int32_t* numbers = weights.numbers;
+  for (int32_t p = 0; p < pairs; ++p, numbers += kLogits<N>) {
     const uint8_t *first = weights.tokens[2 * p] + at, *second = weights.tokens[2 * p + 1] + at;
     v128_t pair[N];
     for (int32_t n = 0; n < N; ++n) pair[n] = wasm_v128_load32_splat(numbers + n);
     for (int32_t i = 0; i < kEights; ++i) {
-      const v128_t a = load_eight<kNumbers>(first, c + 8 * i), b = load_eight<kNumbers>(second, c + 8 * i);
+      const v128_t a = wasm_i16x8_load8x8(first + 8 * i), b = wasm_i16x8_load8x8(second + 8 * i);
       const v128_t low = wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
       const v128_t high = wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
       for (int32_t n = 0; n < N; ++n) {
@@ -237,7 +249,7 @@ ATTENTION_NOINLINE void add_numbers(const TileWeights& weights, int32_t pairs, i
     }
   }
   for (int32_t n = 0; n < N; ++n, sums += row) {
-    const v128_t unit = wasm_f32x4_splat(weights.unit[lane + n]), old = wasm_f32x4_splat(scale[lane + n]);
+    const v128_t unit = wasm_f32x4_splat(weights.unit[n]), old = wasm_f32x4_splat(scale[n]);
     for (int32_t i = 0; i < 2 * kEights && 4 * i < width; ++i) {
       const v128_t sum = wasm_f32x4_mul(wasm_v128_load(sums + 4 * i), old);
       wasm_v128_store(sums + 4 * i, madd(unit, wasm_f32x4_convert_i32x4(total[n][i]), sum));
@@ -247,7 +259,7 @@ ATTENTION_NOINLINE void add_numbers(const TileWeights& weights, int32_t pairs, i
 
 /// N rows of a block of rows: their sums over the values of tokens j..j+count-1. `weights` as logits stand; `sums`
 /// [N][padded Dv]. Whether every scale was finite.
-template <int32_t N, Numbers kNumbers>
+template <int32_t N>
 bool add_blocks(const float* weights, const Tokens& values, int32_t j, int32_t count, const float* scale, float* sums) {
   TileWeights tile;
   tile.find(values, j, count);
@@ -258,13 +270,9 @@ bool add_blocks(const float* weights, const Tokens& values, int32_t j, int32_t c
     if (block == 0 || values.type != Type::kInt8) finite &= tile.pack<N>(weights, values, count, block);
     const ptrdiff_t at = static_cast<ptrdiff_t>(block) * block_bytes(values.type) + skipped;
     const int32_t first = kBlockValues * block, left = values.width - first;
-    // Three rows don't share the registers well.
-    constexpr int32_t kTogether = N == 3 ? 2 : N;
-    for (int32_t c = 0; c < kBlockValues && c < left; c += 4 * kAccumulators / kTogether) {
-      add_numbers<kTogether, kNumbers>(tile, pairs, kLogits<N>, 0, at, c, scale, left - c, sums + first + c, row);
+    for (int32_t c = 0; c < kBlockValues && c < left; c += 4 * kAccumulators / N) {
+      add_numbers<N>(tile, pairs, at + c, scale, left - c, sums + first + c, row);
     }
-    if constexpr (N == 3)
-      add_numbers<1, kNumbers>(tile, pairs, kLogits<N>, 2, at, 0, scale, left, sums + first + 2 * row, row);
   }
   return finite;
 }

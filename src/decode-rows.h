@@ -118,8 +118,9 @@ class Walk {
 
 /// Scores of N rows with a tile of keys. `queries` [N][padded D]; `out` has room for a multiple of kScored keys.
 template <int32_t N>
-ATTENTION_NOINLINE uint32_t score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels, Walk own,
-                                       Walk values, float* out) {
+ATTENTION_NOINLINE uint32_t score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels,
+                                       const Walk& key_walk, const Walk& value_walk, float* out) {
+  Walk own = key_walk, values = value_walk;  // copies, which stay in registers
   constexpr int32_t kKeys = kScored<N>;
   const ptrdiff_t row = padded(channels);
   for (int32_t j = 0; j < count; j += kKeys) {
@@ -180,9 +181,9 @@ void add_values(const float* weights, FloatRows values, int32_t count, int32_t c
 
 /// The same where a value that some row must not see is infinite or NaN: 0 * NaN would leak it. Sums in the same order,
 /// with the same operations: what is hidden changes no bit. `weights` [count][step].
-ATTENTION_NOINLINE inline void add_visible_values(const RowGroup<1>& rows, int32_t key, int32_t count, int32_t valid,
-                                                  const float* weights, int32_t step, FloatRows values,
-                                                  int32_t channels, const float* scale, float* sums) {
+ATTENTION_SMALL inline void add_visible_values(const RowGroup<1>& rows, int32_t key, int32_t count, int32_t valid,
+                                               const float* weights, int32_t step, FloatRows values, int32_t channels,
+                                               const float* scale, float* sums) {
   float visible[kBlockKeys][kBlockRows];
   for (int32_t j = 0; j < count; ++j) {
     wasm_v128_store(visible[j], wasm_v128_and(rows.lanes(key, j, 0), wasm_f32x4_const_splat(1)));

@@ -7,6 +7,7 @@
 // for 32 rows. Never stored: anything of the size Tq * Tk; the logits of a step are 4 x 64 x 8 floats.
 // Source of the scheme: Dao et al., "FlashAttention" (2022).
 #include <algorithm>
+#include <cstring>
 
 #include "kernels.h"
 #include "layout.h"
@@ -48,7 +49,7 @@ struct Workspace {
 int32_t padded(int32_t channels) { return (channels + 3) / 4 * 4; }
 bool in_bytes(const Attention& call) { return call.precision == Precision::kInt8; }
 
-size_t lay_out(const Attention& call, void* base, Workspace& space) {
+ATTENTION_SMALL size_t lay_out(const Attention& call, void* base, Workspace& space) {
   Scratch scratch(base);
   for (Group& group : space.groups) {
     group.queries = scratch.floats(static_cast<size_t>(kLanes) * call.D);
@@ -93,8 +94,7 @@ ATTENTION_NOINLINE void add_values(const Group& group, const float* values, ptrd
 }
 
 /// The same where a value that some row must not see is infinite or NaN: 0 * NaN would leak it.
-ATTENTION_NOINLINE void add_visible_values(const Group& group, const float* values, ptrdiff_t stride,
-                                           int32_t channels) {
+ATTENTION_SMALL void add_visible_values(const Group& group, const float* values, ptrdiff_t stride, int32_t channels) {
   for (int32_t half = 0; half < kLanes; half += 4) {
     const v128_t scale = group.state.scale[half / 4];
     for (int32_t c = 0; c < channels; ++c) {
@@ -146,7 +146,7 @@ class Block {
   }
 
  private:
-  void start_group(Group& group, int32_t i, int32_t valid) {
+  ATTENTION_SMALL void start_group(Group& group, int32_t i, int32_t valid) {
     group.valid = valid;
     if (valid == 0) return;
     int32_t rows[kLanes], heads[kLanes];
@@ -168,7 +168,7 @@ class Block {
     } else {
       queries_to_lanes(call_, lanes, valid, space_.row_buffer, group.queries);
     }
-    std::fill(group.sums, group.sums + static_cast<size_t>(kLanes) * padded(call_.Dv), 0.0f);
+    std::memset(group.sums, 0, sizeof(float) * kLanes * padded(call_.Dv));
   }
 
   void step(int32_t key, int32_t end) {
@@ -219,7 +219,7 @@ class Block {
     }
   }
 
-  void finish_group(const Group& group, int32_t i) {
+  ATTENTION_SMALL void finish_group(const Group& group, int32_t i) {
     if (group.valid == 0) return;
     if (call_.out) {
       const ptrdiff_t out = out_start(call_, b_, h_) + static_cast<ptrdiff_t>(i) * call_.out_token;

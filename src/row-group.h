@@ -20,7 +20,7 @@ class RowGroup {
   RowGroup() = default;
 
   /// Lanes without a row of their own repeat another: that costs nothing and hides nothing more.
-  ATTENTION_NOINLINE RowGroup(const Attention& call, int32_t b, const int32_t heads[kRows], const int32_t rows[kRows])
+  ATTENTION_SMALL RowGroup(const Attention& call, int32_t b, const int32_t heads[kRows], const int32_t rows[kRows])
       : call_(&call), b_(b), range_{INT32_MAX, 0}, inner_{0, INT32_MAX} {
     for (int32_t lane = 0; lane < kRows; ++lane) {
       heads_[lane] = heads[lane];
@@ -79,7 +79,7 @@ class RowGroup {
     }
   }
 
-  ATTENTION_NOINLINE void cap(int32_t count, float* x) const {
+  ATTENTION_SMALL void cap(int32_t count, float* x) const {
     const v128_t cap = wasm_f32x4_splat(call_->softcap), inverse = wasm_f32x4_splat(1 / call_->softcap);
     for (int32_t i = 0; i < kRows * count; i += 4) {
       wasm_v128_store(x + i, wasm_f32x4_mul(cap, tanh_f32x4(wasm_f32x4_mul(wasm_v128_load(x + i), inverse))));
@@ -102,7 +102,7 @@ class RowGroup {
     return wasm_v128_or(window, wasm_i32x4_gt(wasm_v128_load(prefix_ + 4 * n), j));
   }
 
-  ATTENTION_NOINLINE void add_alibi(int32_t key, int32_t count, float* x) const {
+  ATTENTION_SMALL void add_alibi(int32_t key, int32_t count, float* x) const {
     for (int32_t n = 0; n < kVectors; ++n) {
       float slopes[4];
       int32_t positions[4];
@@ -132,7 +132,7 @@ class RowGroup {
   }
 
   /// The mask of a tile, brought into lanes as something to add: 0 or -inf for a boolean one.
-  ATTENTION_NOINLINE Coverage gather_mask(int32_t key, int32_t count, float* bias) const {
+  ATTENTION_SMALL Coverage gather_mask(int32_t key, int32_t count, float* bias) const {
     bool any = false, all = true;
     const ptrdiff_t step = call_->mask_key;
     for (int32_t lane = 0; lane < kRows; ++lane) {

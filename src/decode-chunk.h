@@ -1,0 +1,275 @@
+// The rows of one key/value head against one chunk of keys: the middle layer of decode.cpp, above its inner loops.
+#pragma once
+
+#include <algorithm>
+#include <new>
+
+#include "decode-blocks.h"
+#include "decode-rows.h"
+#include "kernels.h"
+#include "layout.h"
+#include "row-group.h"
+#include "state.h"
+#include "tokens.h"
+
+namespace attention {
+
+// Other kernels have a Job and a Workspace of their own.
+namespace decoding {
+
+constexpr int32_t kChunkKeys = 1024;
+
+/// The state of one row and chunk, as it is kept until all chunks are there.
+struct Part {
+  float *max, *sum, *values;  // [items][rows], [items][rows], [items][rows][padded Dv]
+};
+
+struct Job {
+  const Attention& call;
+  int32_t rows;    // that read one key/value head: G * Tq
+  int32_t kept;    // rows with a state: three last ones have an empty fourth beside them
+  int32_t chunks;  // of keys
+  size_t worker_bytes;
+  char* workers;
+  Part part;
+
+  /// Query head and row of row r of a key/value head.
+  int32_t head(int32_t kv, int32_t r) const { return kv * (call.H / call.Hkv) + r / call.Tq; }
+  int32_t row(int32_t r) const { return r % call.Tq; }
+};
+
+/// Rows of one block, prepared.
+struct Block {
+  RowGroup<1> rows;
+  bool whole;                // its queries are kept as whole numbers too
+  float scales[kBlockRows];  // of those
+};
+
+/// Working memory of one chunk.
+struct Workspace {
+  Block* blocks;
+  float *queries, *logits, *lanes, *bias, *key_tile, *value_tile;
+  int16_t* whole_queries;
+  uint8_t* wide_tile;  // of kQ4_0 tokens
+  uint32_t* walked;    // see Walk
+};
+
+/// The loops for blocks of N rows; three rows have a fourth of zeros beside them.
+struct Loops {
+  int32_t rows, step;  // step: from key to key in the logits
+  decltype(&score_tile<1>) score;
+  decltype(&score_blocks<1, Numbers::kToken>) score_tokens, score_blocks;
+  decltype(&add_values<1>) add;
+  decltype(&attention::add_blocks<1>) add_blocks;
+};
+
+template <int32_t N>
+constexpr Loops kLoops = {N,
+                          kLogits<N>,
+                          score_tile<N>,
+                          score_blocks<N, Numbers::kToken>,
+                          score_blocks<N, Numbers::kBlock>,
+                          add_values<N>,
+                          attention::add_blocks<N>};
+
+/// Keys of a tile.
+inline int32_t tile_keys(const Attention& call) { return is_quantized(call.k_type) ? kBlockKeys : kFloatKeys; }
+
+ATTENTION_SMALL inline size_t lay_out(const Attention& call, int32_t rows, void* base, Workspace& space) {
+  Scratch scratch(base);
+  const size_t blocks = (rows + kBlockRows - 1) / kBlockRows, keys = tile_keys(call);
+  space.blocks = scratch.array<Block>(blocks);
+  space.queries = scratch.floats(blocks * kBlockRows * padded(call.D));
+  space.logits = scratch.floats(kBlockRows * keys);
+  space.lanes = scratch.floats(kBlockRows * keys);
+  space.bias = scratch.floats(kBlockRows * keys);
+  space.key_tile = scratch.floats(needs_buffer(call.k_type, call.ring_size) ? keys * call.D : 0);
+  space.value_tile = scratch.floats(needs_buffer(call.v_type, call.ring_size) ? keys * call.Dv : 0);
+  const size_t whole = static_cast<size_t>(blocks_of(call.D)) * kBlockValues;
+  space.whole_queries = scratch.array<int16_t>(is_quantized(call.k_type) ? blocks * kBlockRows * whole : 0);
+  const bool narrow = call.k_type == Type::kQ4_0 || call.v_type == Type::kQ4_0;
+  space.wide_tile = scratch.array<uint8_t>(narrow ? keys * widened_bytes(std::max(call.D, call.Dv)) : 0);
+  space.walked = scratch.array<uint32_t>(1);
+  return scratch.used();
+}
+
+/// The rows of one key/value head against one chunk of keys.
+class Chunk {
+ public:
+  Chunk(const Job& job, int32_t item, int32_t worker) : job_(job), call_(job.call) {
+    lay_out(call_, job.rows, job.workers + worker * job.worker_bytes, space_);
+    b_ = item / job.chunks / call_.Hkv;
+    kv_head_ = item / job.chunks % call_.Hkv;
+    keys_ = key_tokens(call_, b_, kv_head_);
+    values_ = value_tokens(call_, b_, kv_head_);
+    first_ = item % job.chunks * kChunkKeys;
+    end_ = std::min(first_ + kChunkKeys, key_length(call_, b_));
+    const ptrdiff_t at = static_cast<ptrdiff_t>(item) * job.kept;
+    part_ = {job.part.max + at, job.part.sum + at, job.part.values + at * padded(call_.Dv)};
+  }
+
+  void run() {
+    for (int32_t r = 0; r < job_.kept; ++r) start_row(r);
+    for (int32_t r = 0; r < job_.rows; r += kBlockRows) start_block(r);
+    const int32_t step = tile_keys(call_);
+    for (int32_t key = first_; key < end_; key += step) {
+      for (int32_t r = 0; r < job_.rows; r += kBlockRows) push_block(r, key, std::min(key + step, end_));
+    }
+  }
+
+ private:
+  int32_t block_rows(int32_t r) const { return std::min(kBlockRows, job_.rows - r); }
+  Block& block(int32_t r) const { return space_.blocks[r / kBlockRows]; }
+  float* queries(int32_t r) const { return space_.queries + static_cast<ptrdiff_t>(r) * padded(call_.D); }
+  float* sums(int32_t r) const { return part_.values + static_cast<ptrdiff_t>(r) * padded(call_.Dv); }
+  int16_t* whole_queries(int32_t r) const {
+    return space_.whole_queries + static_cast<ptrdiff_t>(r) * blocks_of(call_.D) * kBlockValues;
+  }
+
+  ATTENTION_SMALL void start_row(int32_t r) {
+    float* to = queries(r);
+    std::fill(to, to + padded(call_.D), 0.0f);
+    std::fill(sums(r), sums(r) + padded(call_.Dv), 0.0f);
+    part_.max[r] = -FLT_MAX;
+    part_.sum[r] = 0;
+    if (r == job_.rows) return;
+    const int32_t h = job_.head(kv_head_, r), i = job_.row(r);
+    // Rows of packed sequences past the length don't exist.
+    if (!call_.q_start || i < query_length(call_, b_)) {
+      const ptrdiff_t from = query_start(call_, b_, h) + static_cast<ptrdiff_t>(i) * call_.q_token;
+      for (int32_t c = 0; c < call_.D; ++c) to[c] = call_.scale * load_value(call_.q, call_.q_type, from + c);
+    }
+    // The sink belongs to the whole row: the first chunk counts it.
+    const float sink = call_.sinks && first_ == 0 ? call_.sinks[h] : -INFINITY;
+    if (sink == -INFINITY) return;
+    part_.max[r] = sink;
+    part_.sum[r] = 1;
+  }
+
+  ATTENTION_SMALL void start_block(int32_t r) {
+    int32_t heads[kBlockRows], rows[kBlockRows];
+    for (int32_t lane = 0; lane < kBlockRows; ++lane) {
+      const int32_t row = lane < block_rows(r) ? r + lane : r;
+      heads[lane] = job_.head(kv_head_, row);
+      rows[lane] = job_.row(row);
+    }
+    new (&block(r)) Block{RowGroup<1>(call_, b_, heads, rows), is_quantized(call_.k_type), {0, 0, 0, 0}};
+    if (!block(r).whole) return;
+    std::fill(whole_queries(r), whole_queries(r + kBlockRows), static_cast<int16_t>(0));
+    for (int32_t lane = 0; lane < block_rows(r) && block(r).whole; ++lane) {
+      int16_t* to = whole_queries(r + lane);
+      block(r).whole = all_finite(queries(r + lane), 0, 1, call_.D);
+      if (block(r).whole) block(r).scales[lane] = to_16_bits(queries(r + lane), call_.D, to);
+    }
+  }
+
+  void push_block(int32_t r, int32_t key, int32_t end) {
+    RowGroup<1>& rows = block(r).rows;
+    const int32_t begin = std::max(key, rows.range().first), count = std::min(end, rows.range().end) - begin;
+    if (count <= 0) return;
+    const Coverage coverage = rows.cover(begin, count, space_.bias);
+    if (coverage == Coverage::kNone) return;
+    const int32_t count_of_rows = block_rows(r);
+    push_rows(count_of_rows == 1 ? kLoops<1> : count_of_rows == 2 ? kLoops<2> : kLoops<4>, r, coverage, begin, count);
+  }
+
+  void push_rows(const Loops& loops, int32_t r, Coverage coverage, int32_t key, int32_t count) {
+    weigh(loops, r, key, count);
+    float scale[kBlockRows];
+    if (loops.rows == 1) {
+      if (!block(r).rows.leaves_logits(coverage)) finish_row_logits(r, coverage, key, count);
+      for (int32_t j = count; j % 4 != 0; ++j) space_.logits[j] = -INFINITY;
+      RowState state{part_.max[r], part_.sum[r]};
+      state.push(space_.logits, count);
+      part_.max[r] = state.max;
+      part_.sum[r] = state.sum;
+      scale[0] = state.scale;
+    } else {
+      block(r).rows.finish_logits(key, count, coverage, space_.logits);
+      State<1> state;
+      state.max[0] = load_lanes(part_.max + r, loops.rows);
+      state.sum[0] = load_lanes(part_.sum + r, loops.rows);
+      state.push(space_.logits, count);
+      store_lanes(part_.max + r, state.max[0], loops.rows);
+      store_lanes(part_.sum + r, state.sum[0], loops.rows);
+      wasm_v128_store(scale, state.scale[0]);
+    }
+    if (call_.out) sum_values(loops, r, coverage, key, count, scale);
+  }
+
+  /// RowGroup has rows in lanes, of which this is one.
+  ATTENTION_SMALL void finish_row_logits(int32_t r, Coverage coverage, int32_t key, int32_t count) {
+    for (int32_t j = 0; j < count; ++j) wasm_v128_store(space_.lanes + kBlockRows * j, load_splat(space_.logits + j));
+    block(r).rows.finish_logits(key, count, coverage, space_.lanes);
+    for (int32_t j = 0; j < count; ++j) space_.logits[j] = space_.lanes[kBlockRows * j];
+  }
+
+  /// Through the tokens of a tile, if they stand in neighbouring rows.
+  static Walk walk(const Tokens& tokens, int32_t key, int32_t count) {
+    if (tokens.run(key, count) < count) return {};
+    const auto unit = static_cast<ptrdiff_t>(is_quantized(tokens.type) ? 1 : size_of(tokens.type));
+    const char* first = static_cast<const char*>(tokens.data) + (tokens.first + tokens.row(key) * tokens.stride) * unit;
+    return {first, tokens.stride * unit, count, static_cast<int32_t>(token_bytes(tokens.type, tokens.width))};
+  }
+  Walk value_walk(int32_t key, int32_t count) const { return call_.out ? walk(values_, key, count) : Walk(); }
+
+  void weigh(const Loops& loops, int32_t r, int32_t key, int32_t count) {
+    if (!block(r).whole) {
+      const FloatRows k = token_rows(keys_, key, count, space_.key_tile);
+      const Walk own = k.data == space_.key_tile ? Walk() : walk(keys_, key, count);
+      *space_.walked ^= loops.score(queries(r), k, count, call_.D, own, value_walk(key, count), space_.logits);
+      return;
+    }
+    *space_.walked ^= score_whole(loops, r, key, count);
+    // Tokens that read as NaN go through float32, but no others: their bits don't depend on what a row doesn't see.
+    if (all_finite(space_.logits, 0, 1, loops.step * count)) return;
+    for (int32_t u = 0; u < count; ++u) {
+      if (finite_scales(keys_, keys_.row(key + u))) continue;
+      float scores[kScoredLogits];
+      *space_.walked ^=
+          loops.score(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, {}, {}, scores);
+      std::copy(scores, scores + loops.step, space_.logits + loops.step * u);
+    }
+  }
+
+  uint32_t score_whole(const Loops& loops, int32_t r, int32_t key, int32_t count) {
+    const bool narrow = keys_.type == Type::kQ4_0;  // which is walked straight while it is widened
+    const Walk own = narrow ? Walk() : walk(keys_, key, count);
+    const Tokens keys = narrow ? widen(keys_, key, count, space_.wide_tile) : keys_;
+    const auto score = numbers_of(keys) == Numbers::kToken ? loops.score_tokens : loops.score_blocks;
+    return score(whole_queries(r), block(r).scales, keys, narrow ? 0 : key, count, own,
+                 narrow ? Walk() : value_walk(key, count), space_.logits);
+  }
+
+  void sum_values(const Loops& loops, int32_t r, Coverage coverage, int32_t key, int32_t count, const float* scale) {
+    if (is_quantized(values_.type)) return sum_blocks(loops, r, key, count, scale);
+    const FloatRows v = token_rows(values_, key, count, space_.value_tile);
+    if (coverage == Coverage::kSome && !all_finite(v.data, v.stride, count, call_.Dv)) {
+      add_visible_values(block(r).rows, key, count, loops.rows, space_.logits, loops.step, v, call_.Dv, scale, sums(r));
+    } else {
+      loops.add(space_.logits, v, count, call_.Dv, scale, sums(r));
+    }
+  }
+
+  void sum_blocks(const Loops& loops, int32_t r, int32_t key, int32_t count, const float* scale) {
+    const bool narrow = values_.type == Type::kQ4_0;
+    const Tokens values = narrow ? widen(values_, key, count, space_.wide_tile) : values_;
+    const bool finite = loops.add_blocks(space_.logits, values, narrow ? 0 : key, count, scale, sums(r));
+    for (int32_t u = 0; u < count && !finite; ++u) {
+      float visible[kBlockRows];
+      wasm_v128_store(visible, wasm_v128_and(block(r).rows.lanes(key, u, 0), wasm_f32x4_const_splat(1)));
+      add_other_blocks(values_, values_.row(key + u), space_.logits + loops.step * u, visible, loops.rows, sums(r));
+    }
+  }
+
+  const Job& job_;
+  const Attention& call_;
+  int32_t b_, kv_head_, first_, end_;
+  Tokens keys_, values_;
+  Workspace space_;
+  Part part_;
+};
+
+}  // namespace decoding
+
+}  // namespace attention
