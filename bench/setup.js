@@ -17,7 +17,7 @@ export function setUp({ peers }) {
   buildLimits();
 }
 
-function ensurePeers() {
+export function ensurePeers() {
   const lock = createHash('sha256')
     .update(readFileSync(join(folder, 'package-lock.json')))
     .digest('hex');

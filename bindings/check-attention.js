@@ -242,7 +242,7 @@ function precisionOf({ fn, backend }, value) {
     refuse(
       'UNSUPPORTED',
       fn,
-      `precision must be 'float32' in builds without relaxed SIMD, where bytes are no faster`,
+      `precision must be 'float32' in builds without relaxed SIMD and on webgpu, where bytes are no faster`,
       value,
     );
   }

@@ -63,13 +63,14 @@ const kNames = ['batch', 'numKvHeads', 'headDim', 'valueDim', 'capacity', 'dtype
 const kConfigNames = new Set(kNames);
 const kAppendNames = new Set(['lengths', 'layout']);
 const kAttendNames = new Set([...kOptions].filter((name) => name !== 'keyLengths'));
-const kDtypes = ['float32', 'float16', 'bfloat16', 'int8', 'q8_0', 'q4_0'];
+/** @type {readonly CacheDtype[]} */
+export const kCacheDtypes = ['float32', 'float16', 'bfloat16', 'int8', 'q8_0', 'q4_0'];
 const kBlock = 32;
 /** As the largest position in check-visibility.js. */
 const kMostTokens = 2 ** 29;
 
 /** @param {CacheDtype} dtype */
-export const isQuantized = (dtype) => kDtypes.indexOf(dtype) > 2;
+export const isQuantized = (dtype) => kCacheDtypes.indexOf(dtype) > 2;
 
 /** @param {Context} context @param {unknown} given @returns {CacheConfig} */
 export function cacheConfig({ fn }, given) {
@@ -88,7 +89,8 @@ export function cacheConfig({ fn }, given) {
     window: hasWindow ? size('window', kMostTokens) : 0,
     sinkTokens: integer(fn, 'sinkTokens', options.sinkTokens ?? 0, 0, hasWindow ? kMostTokens : 0),
   };
-  if (!kDtypes.includes(dtype)) refuse('INVALID_DTYPE', fn, `dtype must be among ${kDtypes.join(', ')}`, dtype);
+  if (!kCacheDtypes.includes(dtype))
+    refuse('INVALID_DTYPE', fn, `dtype must be among ${kCacheDtypes.join(', ')}`, dtype);
   for (const [name, width] of [
     ['headDim', config.D],
     ['valueDim', config.Dv],

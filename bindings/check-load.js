@@ -31,7 +31,8 @@ export function checkLoad(given) {
   if (!isAbsent(wasmBinary) && !isBytes) {
     refuse('INVALID_OPTION', 'load', 'wasmBinary must be an ArrayBuffer or a view of one', wasmBinary);
   }
-  if (options.backend === 'webgpu')
-    refuse('UNSUPPORTED', 'load', 'backend must be one of this version: wasm', 'webgpu');
+  if (!isAbsent(options.device) && typeof (/** @type {any} */ (options.device).createBuffer) !== 'function') {
+    refuse('INVALID_OPTION', 'load', 'device must be a GPUDevice', options.device);
+  }
   return options;
 }

@@ -17,6 +17,7 @@ import { hideWithoutDispose, PackedLinear, Tensor } from './tensor.js';
 import { version } from './version.js';
 import { loadWasm } from './wasm.js';
 
+export * from './promises.js'; // types only
 export * from './types.js'; // types only
 export {
   AttentionError,
@@ -29,51 +30,119 @@ export {
   Tensor,
 };
 
+/** @import { Context } from './check.js' */
+/** @import { AttentionOn } from './promises.js' */
+/** @typedef {'wasm' | 'webgpu' | 'auto'} Backend */
+/**
+ * What load() gives for a backend that the compiler knows; for one that it doesn't, the functions of wasm.
+ * @template {Backend} B
+ * @typedef {[B] extends ['webgpu'] ? AttentionOn<'webgpu'> : [B] extends ['auto'] ? AttentionOn<'auto'> : Attention} AttentionFor
+ */
 /** @import { WasmBackend } from './wasm-backend.js' */
 /** @typedef {import('./rope-frequencies.js').RopeFrequencies} RopeFrequencies */
-/** @import { AttentionOptions, AttentionResult, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
+/** @import { AttentionOptions, AttentionResult, Capabilities, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MemoryUsage, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, TensorLike, VarlenOptions, VarlenResult } from './types.js' */
 
 /**
  * Loads the package: picks the best build that the engine can run. Nothing is fetched before this call.
+ *
+ * For backend 'webgpu' every function of the instance returns a promise of what it returns on wasm; for 'auto' either,
+ * by what came up: `await` serves both.
  *
  * @example
  * const attention = await load();
  * const one = await load({ simd: 'baseline', threads: 1 });
  * one.info.simd; // → 'baseline'
- * @param {LoadOptions} [options]
- * @returns {Promise<Attention>}
+ * @template {Backend} [B='wasm']
+ * @param {(LoadOptions & { backend?: B | null }) | null} [options]
+ * @returns {Promise<AttentionFor<B>>}
  * @throws {AttentionError} INVALID_OPTION; UNSUPPORTED: an explicit request that can't be met here; LOAD_FAILED
  */
 export async function load(options) {
-  const checked = checkLoad(options);
-  const reasons = checked.backend === 'auto' ? ['webgpu: not part of this version'] : [];
-  const loaded = await loadWasm(checked);
-  const { simd, threads } = loaded;
-  const info = {
-    version,
-    backend: /** @type {const} */ ('wasm'),
-    simd,
-    threads,
-    reasons: [...reasons, ...loaded.reasons],
-  };
-  return new Attention(loaded.backend, info);
+  return /** @type {any} */ (await instance(checkLoad(options)));
 }
+
+/** @param {LoadOptions} options checked */
+async function instance(options) {
+  if ((options.backend ?? 'wasm') === 'wasm') return wasmAttention(options, []);
+  const { loadWebgpu } = await import('./webgpu/load.js'); // not part of what wasm alone downloads
+  const loaded = await loadWebgpu(options);
+  if ('reason' in loaded) return wasmAttention(options, [loaded.reason]);
+  return new Attention(loaded.backend, { version, ...loaded.info }, loaded.again);
+}
+
+/** @param {LoadOptions} options @param {string[]} reasons why it isn't webgpu */
+async function wasmAttention(options, reasons) {
+  const { backend, simd, threads, reasons: others } = await loadWasm(options);
+  const info = { version, backend: /** @type {const} */ ('wasm'), simd, threads, reasons: [...reasons, ...others] };
+  return new Attention(backend, info);
+}
+
+/** @typedef {() => Promise<{ backend: WasmBackend, info: Omit<Info, 'version'> }>} Again */
 
 /** A loaded instance: its functions work in a memory of its own. */
 export class Attention {
   #backend;
+  #again;
   #tables = new RopeTables();
+  /** @type {Promise<void> | null} */
+  #recovery = null;
 
   /**
    * @hidden
    * Made by load().
    * @param {WasmBackend} backend @param {Info} info
+   * @param {Again} [again] what to go on with after a loss of the device
    */
-  constructor(backend, info) {
+  constructor(backend, info, again) {
     this.#backend = backend;
+    this.#again = again;
     /** What came up, and why not better. @type {Readonly<Info>} */
     this.info = Object.freeze(info);
     register(this, backend);
+  }
+
+  /**
+   * One call, made by `body`: at once on wasm; on webgpu recorded at once, and a promise.
+   * @template R
+   * @param {string} fn @param {(context: Context & { backend: WasmBackend }) => R} body
+   * @returns {R}
+   */
+  #run(fn, body) {
+    if (this.#backend.lost && !this.#backend.disposed) {
+      return /** @type {any} */ (this.#recover().then(() => this.#run(fn, body)));
+    }
+    return this.#backend.run(() => body(this.#context(fn)));
+  }
+
+  /** After a loss: all calls that wait for something to go on with wait for the same. */
+  #recover() {
+    this.#recovery ??= /** @type {Again} */ (this.#again)()
+      .then(({ backend, info }) => {
+        if (this.#backend.disposed) backend.dispose();
+        this.#backend = backend;
+        this.info = Object.freeze({ version, ...info });
+        register(this, backend);
+      })
+      .finally(() => {
+        this.#recovery = null;
+      });
+    return this.#recovery;
+  }
+
+  /**
+   * What the backend that came up can't do, and what it uses.
+   *
+   * @example
+   * attention.capabilities().backend; // → 'wasm'
+   * @returns {Capabilities}
+   */
+  capabilities() {
+    return this.#context('capabilities').backend.capabilities;
+  }
+
+  /** On webgpu the GPUDevice that calls run on, for handlers of its loss or its errors; else null. @returns {unknown} */
+  get device() {
+    return this.#context('device').backend.device;
   }
 
   /** @param {string} fn */
@@ -112,19 +181,20 @@ export class Attention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_DTYPE, OUT_OF_MEMORY
    */
   tensor(data, shape, dtype) {
-    const { fn } = this.#context('tensor');
-    const count = countOf(fn, 'shape', shape);
-    const isGiven = data !== null && data !== undefined;
-    const type = isGiven ? dtypeOf(fn, 'data', data, dtype) : (dtype ?? 'float32');
-    if (type !== 'float32' && type !== 'float16' && type !== 'bfloat16') {
-      refuse('INVALID_DTYPE', fn, `dtype must be 'float32', 'float16' or 'bfloat16'`, dtype);
-    }
-    if (isGiven && data.length !== count) {
-      refuse('INVALID_SHAPE', fn, `data must have the ${count} elements of shape [${shape.join(', ')}]`, data.length);
-    }
-    const isFloat16Array = typedArrayName(data) === 'Float16Array';
-    const of = { shape, count, dtype: type, isFloat16Array };
-    return /** @type {Tensor<any>} */ (this.#backend.tensor(fn, data ?? null, of));
+    return this.#run('tensor', ({ fn, backend }) => {
+      const count = countOf(fn, 'shape', shape);
+      const isGiven = data !== null && data !== undefined;
+      const type = isGiven ? dtypeOf(fn, 'data', data, dtype) : (dtype ?? 'float32');
+      if (type !== 'float32' && type !== 'float16' && type !== 'bfloat16') {
+        refuse('INVALID_DTYPE', fn, `dtype must be 'float32', 'float16' or 'bfloat16'`, dtype);
+      }
+      if (isGiven && data.length !== count) {
+        refuse('INVALID_SHAPE', fn, `data must have the ${count} elements of shape [${shape.join(', ')}]`, data.length);
+      }
+      const isFloat16Array = typedArrayName(data) === 'Float16Array';
+      const of = { shape, count, dtype: type, isFloat16Array };
+      return /** @type {Tensor<any>} */ (backend.tensor(fn, data ?? null, of));
+    });
   }
 
   /**
@@ -149,9 +219,10 @@ export class Attention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   scaledDotProductAttention(q, k, v, options) {
-    const context = this.#context('scaledDotProductAttention');
-    const call = describeAttention(context, q, k, v, options);
-    return /** @type {AttentionResult<T>} */ (present(this.#backend.attention(call)));
+    return this.#run('scaledDotProductAttention', (context) => {
+      const call = describeAttention(context, q, k, v, options);
+      return /** @type {AttentionResult<T>} */ (present(context.backend.attention(call)));
+    });
   }
 
   /**
@@ -174,10 +245,12 @@ export class Attention {
    * @throws {AttentionError} as scaledDotProductAttention
    */
   varlenAttention(q, k, v, options) {
-    const context = this.#context('varlenAttention');
-    const { call, perSequence } = describeVarlen(context, q, k, v, options);
-    const weights = perSequence?.map((part) => /** @type {Float32Result} */ (this.#backend.attention(part).weights));
-    return /** @type {VarlenResult<T>} */ (present({ ...this.#backend.attention(call), weights }));
+    return this.#run('varlenAttention', (context) => {
+      const { backend } = context;
+      const { call, perSequence } = describeVarlen(context, q, k, v, options);
+      const weights = perSequence?.map((part) => /** @type {Float32Result} */ (backend.attention(part).weights));
+      return /** @type {VarlenResult<T>} */ (present({ ...backend.attention(call), weights }));
+    });
   }
 
   /**
@@ -199,8 +272,10 @@ export class Attention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   mergeAttention(parts, options) {
-    const call = describeMerge(this.#context('mergeAttention'), parts, options);
-    return /** @type {{ output: Result<T>, lse: Float32Result }} */ (this.#backend.merge(call));
+    return this.#run('mergeAttention', (context) => {
+      const call = describeMerge(context, parts, options);
+      return /** @type {{ output: Result<T>, lse: Float32Result }} */ (context.backend.merge(call));
+    });
   }
 
   /**
@@ -220,8 +295,10 @@ export class Attention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   rope(x, options) {
-    const call = describeRope(this.#context('rope'), this.#tables, x, options);
-    return /** @type {Result<T>} */ (this.#backend.rope(call));
+    return this.#run('rope', (context) => {
+      const call = describeRope(context, this.#tables, x, options);
+      return /** @type {Result<T>} */ (context.backend.rope(call));
+    });
   }
 
   /**
@@ -235,12 +312,13 @@ export class Attention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE
    */
   ropeTables(options) {
-    const { fn } = this.#context('ropeTables');
-    const { rotation, shape } = describeTables(fn, options);
-    const { cos, sin } = rotate(this.#tables, rotation, false);
-    /** @param {Float32Array} data @returns {Float32Result} */
-    const result = (data) => ({ data: data.slice(), shape: [...shape], dtype: 'float32' });
-    return { cos: result(cos), sin: result(sin) };
+    return this.#run('ropeTables', ({ fn }) => {
+      const { rotation, shape } = describeTables(fn, options);
+      const { cos, sin } = rotate(this.#tables, rotation, false);
+      /** @param {Float32Array} data @returns {Float32Result} */
+      const result = (data) => ({ data: data.slice(), shape: [...shape], dtype: 'float32' });
+      return { cos: result(cos), sin: result(sin) };
+    });
   }
 
   /** The frequencies of RoPE; the same as the export of that name. */
@@ -263,8 +341,10 @@ export class Attention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   linear(x, weight, bias, options) {
-    const call = describeLinear(this.#context('linear'), x, weight, bias, options);
-    return /** @type {Result<T>} */ (this.#backend.linear(call));
+    return this.#run('linear', (context) => {
+      const call = describeLinear(context, x, weight, bias, options);
+      return /** @type {Result<T>} */ (context.backend.linear(call));
+    });
   }
 
   /**
@@ -281,8 +361,9 @@ export class Attention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   packLinear(weight, bias) {
-    const context = this.#context('packLinear');
-    return this.#backend.packLinear(context.fn, describeParameters(context, weight, bias));
+    return this.#run('packLinear', (context) =>
+      context.backend.packLinear(context.fn, describeParameters(context, weight, bias)),
+    );
   }
 
   /**
@@ -301,7 +382,7 @@ export class Attention {
    * @throws {AttentionError} INVALID_OPTION, INVALID_SHAPE, INVALID_DTYPE, DISPOSED
    */
   multiHeadAttention(options) {
-    return new MultiHeadAttention(this.#context('multiHeadAttention'), this.#tables, options);
+    return this.#run('multiHeadAttention', (context) => new MultiHeadAttention(context, this.#tables, options));
   }
 
   /**
@@ -320,7 +401,7 @@ export class Attention {
    * @throws {AttentionError} INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   keyValueCache(options) {
-    return new KeyValueCache(this.#context('keyValueCache'), options);
+    return this.#run('keyValueCache', (context) => new KeyValueCache(context, options));
   }
 
   /**
@@ -378,7 +459,7 @@ export class Attention {
    * @returns {any}
    */
   #norm(name, x, options) {
-    return this.#backend.norm(describeNorm(this.#context(name), name, x, options));
+    return this.#run(name, (context) => context.backend.norm(describeNorm(context, name, x, options)));
   }
 
   /**
@@ -395,7 +476,10 @@ export class Attention {
    * @throws {AttentionError} as rmsNorm
    */
   gelu(x, options) {
-    return /** @type {any} */ (this.#backend.activation(describeGelu(this.#context('gelu'), x, options)));
+    return this.#run(
+      'gelu',
+      (context) => /** @type {any} */ (context.backend.activation(describeGelu(context, x, options))),
+    );
   }
 
   /**
@@ -411,7 +495,10 @@ export class Attention {
    * @throws {AttentionError} as rmsNorm
    */
   silu(x, options) {
-    return /** @type {any} */ (this.#backend.activation(describeSilu(this.#context('silu'), x, options)));
+    return this.#run(
+      'silu',
+      (context) => /** @type {any} */ (context.backend.activation(describeSilu(context, x, options))),
+    );
   }
 
   /** Lets go of the whole memory; tensors and weights in it can't be used any more. Twice is harmless. */

@@ -19,5 +19,6 @@ export function contextOf(fn, instance) {
   if (backend.disposed) {
     throw new AttentionError('DISPOSED', `${fn}: attention must not be used after dispose(), got a disposed one`);
   }
+  if (backend.kind !== 'wasm') refuse('UNSUPPORTED', fn, `attention must be loaded with backend 'wasm'`, backend.kind);
   return { fn, backend };
 }

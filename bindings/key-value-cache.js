@@ -85,9 +85,19 @@ export class KeyValueCache extends Resident {
    * @throws {AttentionError} CAPACITY: no room; INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   append(k, v, options) {
-    const call = describeAppend(this.#context('append'), this.#state, k, v, options);
-    this.#backend.append(call);
-    this.#state.held = call.next;
+    const before = this.#state.held;
+    let after = before;
+    return this.#backend.run(
+      () => {
+        const call = describeAppend(this.#context('append'), this.#state, k, v, options);
+        this.#backend.append(call);
+        after = this.#state.held = call.next;
+      },
+      // Calls that came in between have counted on these tokens: then there is nothing to go back to.
+      () => {
+        if (this.#state.held === after) this.#state.held = before;
+      },
+    );
   }
 
   /**
@@ -104,9 +114,11 @@ export class KeyValueCache extends Resident {
    *   INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   attend(q, options) {
-    const call = describeAttend(this.#context('attend'), this.#state, q, options);
-    const { output, weights, lse } = this.#backend.attention(call);
-    return /** @type {AttentionResult<T>} */ ({ output, ...(weights && { weights }), ...(lse && { lse }) });
+    return this.#backend.run(() => {
+      const call = describeAttend(this.#context('attend'), this.#state, q, options);
+      const { output, weights, lse } = this.#backend.attention(call);
+      return /** @type {AttentionResult<T>} */ ({ output, ...(weights && { weights }), ...(lse && { lse }) });
+    });
   }
 
   /** Tokens that each item holds: all, or those that a ring has not let go. A copy. */
@@ -154,17 +166,19 @@ export class KeyValueCache extends Resident {
    * @throws {AttentionError} INVALID_OPTION: more than there are; CAPACITY: a ring let go what would be needed; DISPOSED
    */
   truncate(n) {
-    const { fn } = this.#context('truncate');
-    this.#state.held = truncated(fn, this.#state, n);
+    return this.#backend.run(() => {
+      const { fn } = this.#context('truncate');
+      this.#state.held = truncated(fn, this.#state, n);
+    });
   }
 
   /** Forgets all tokens; the memory stays. */
   clear() {
-    this.#context('clear');
-    this.#state.held = {
-      positions: new Int32Array(this.#state.config.B),
-      evicted: new Int32Array(this.#state.config.B),
-    };
+    return this.#backend.run(() => {
+      this.#context('clear');
+      const { B } = this.#state.config;
+      this.#state.held = { positions: new Int32Array(B), evicted: new Int32Array(B) };
+    });
   }
 
   /**
@@ -173,9 +187,11 @@ export class KeyValueCache extends Resident {
    * @throws {AttentionError} OUT_OF_MEMORY, DISPOSED
    */
   snapshot() {
-    const { fn } = this.#context('snapshot');
-    const { held } = this.#state;
-    return new CacheSnapshot(this, held, this.#backend.readCache(fn, this.#state));
+    return this.#backend.run(() => {
+      const { fn } = this.#context('snapshot');
+      const { held } = this.#state;
+      return new CacheSnapshot(this, held, this.#backend.readCache(fn, this.#state));
+    });
   }
 
   /**
@@ -184,9 +200,11 @@ export class KeyValueCache extends Resident {
    * @throws {AttentionError} INVALID_OPTION: of another one; DISPOSED
    */
   restore(snapshot) {
-    const { held, bytes } = CacheSnapshot.contents(this.#context('restore').fn, snapshot, this);
-    this.#backend.writeCache(this.#state, held, bytes);
-    this.#state.held = held;
+    return this.#backend.run(() => {
+      const { held, bytes } = CacheSnapshot.contents(this.#context('restore').fn, snapshot, this);
+      this.#backend.writeCache(this.#state, held, bytes);
+      this.#state.held = held;
+    });
   }
 
   /**

@@ -1,5 +1,4 @@
 // A multi-head attention layer over resident memory: project, turn, attend, project; no intermediate leaves the module.
-import { operand } from './check.js';
 import { describeForward } from './check-forward.js';
 import { linearCall } from './check-linear.js';
 import { layerConfig, notLoaded, pending } from './check-multi-head.js';
@@ -9,6 +8,7 @@ import { AttentionError } from './errors.js';
 import { hideWithoutDispose, Resident, Tensor } from './tensor.js';
 
 /** @import { Context, Operand } from './check.js' */
+/** @import { AppendCall } from './check-cache.js' */
 /** @import { ForwardCall } from './check-forward.js' */
 /** @import { Projection, ProjectionParameters } from './check-state-dict.js' */
 /** @import { RopeTables } from './rope-tables.js' */
@@ -26,7 +26,7 @@ export class MultiHeadAttention {
   #config;
   /** @type {Record<Projection, PackedLinear> | null} */
   #layers = null;
-  /** Weights of the norms of queries and keys. @type {{ q: Operand, k: Operand } | null} */
+  /** Weights of the norms of queries and keys. @type {{ q: Tensor, k: Tensor } | null} */
   #norms = null;
   /** What was loaded, for stateDict(). @type {Map<string, TensorLike>} */
   #state = new Map();
@@ -64,11 +64,17 @@ export class MultiHeadAttention {
    * @throws {AttentionError} INVALID_OPTION: a missing or surplus tensor, by name; INVALID_SHAPE: one of the wrong size
    */
   loadStateDict(dict) {
-    const context = this.#context('loadStateDict');
+    return this.#backend.run(() => this.#load(this.#context('loadStateDict'), dict));
+  }
+
+  /** @param {Context} context @param {Readonly<Record<string, TensorLike | Tensor>>} dict */
+  #load(context, dict) {
     const { projections, norms } = parametersOf(context, this.#config, dict);
     const shapes = projectionShapes(this.#config);
     /** @type {Partial<Record<Projection, PackedLinear>>} */
     const layers = {};
+    /** @type {Partial<Record<'q' | 'k', Tensor>>} */
+    const kept = {};
     /** @type {Map<string, TensorLike>} */
     const state = new Map();
     try {
@@ -78,18 +84,18 @@ export class MultiHeadAttention {
         this.#remember(state, name, projections[name]);
       }
       for (const name of norms ? /** @type {const} */ (['q', 'k']) : []) {
-        state.set(`${name}_norm.weight`, this.#backend.read(context.fn, /** @type {any} */ (norms)[name]));
+        const weight = /** @type {any} */ (norms)[name];
+        state.set(`${name}_norm.weight`, this.#backend.read(context.fn, weight));
+        kept[name] = this.#backend.keep(context.fn, weight);
       }
     } catch (error) {
-      for (const layer of Object.values(layers)) layer.dispose();
+      for (const resident of [...Object.values(layers), ...Object.values(kept)]) resident.dispose();
       throw error;
     }
     this.#release();
     this.#layers = /** @type {Record<Projection, PackedLinear>} */ (layers);
     this.#state = state;
-    /** @param {string} name */
-    const kept = (name) => operand(context, name, state.get(name));
-    this.#norms = norms && { q: kept('q_norm.weight'), k: kept('k_norm.weight') };
+    this.#norms = norms && /** @type {{ q: Tensor, k: Tensor }} */ (kept);
   }
 
   /** @param {Map<string, TensorLike>} state @param {Projection} name @param {ProjectionParameters} parameters */
@@ -104,14 +110,16 @@ export class MultiHeadAttention {
    * @throws {AttentionError} INVALID_OPTION: nothing was loaded yet; DISPOSED
    */
   stateDict() {
-    const { fn } = this.#context('stateDict');
-    if (!this.#layers) throw notLoaded(fn);
-    return Object.fromEntries(
-      [...this.#state].map(([name, { data, shape, dtype }]) => [
-        name,
-        { data: /** @type {TensorData} */ (data.slice()), shape: [...shape], dtype },
-      ]),
-    );
+    return this.#backend.run(() => {
+      const { fn } = this.#context('stateDict');
+      if (!this.#layers) throw notLoaded(fn);
+      return Object.fromEntries(
+        [...this.#state].map(([name, { data, shape, dtype }]) => [
+          name,
+          { data: /** @type {TensorData} */ (data.slice()), shape: [...shape], dtype },
+        ]),
+      );
+    });
   }
 
   /**
@@ -130,17 +138,25 @@ export class MultiHeadAttention {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   forward(x, options) {
-    const context = this.#context('forward');
-    const layers = this.#layers;
-    if (!layers) throw notLoaded(context.fn);
-    const call = describeForward(context, this.#config, x, options);
-    /** @type {Resident[]} */
-    const held = [];
-    try {
-      return /** @type {{ output: Result<T>, weights?: Float32Result }} */ (this.#run(context, layers, call, held));
-    } finally {
-      for (const resident of held) resident.dispose();
-    }
+    /** @type {() => void} */
+    let undo = () => {};
+    return this.#backend.run(
+      () => {
+        const context = this.#context('forward');
+        const layers = this.#layers;
+        if (!layers) throw notLoaded(context.fn);
+        const call = describeForward(context, this.#config, x, options);
+        if (call.append) undo = takingBack(call.append);
+        /** @type {Resident[]} */
+        const held = [];
+        try {
+          return /** @type {{ output: Result<T>, weights?: Float32Result }} */ (this.#run(context, layers, call, held));
+        } finally {
+          for (const resident of held) resident.dispose();
+        }
+      },
+      () => undo(),
+    );
   }
 
   /**
@@ -180,21 +196,22 @@ export class MultiHeadAttention {
   #attend({ attention, append }, { q, k, v }, out) {
     if (!append) return this.#backend.attention({ ...attention, q, k, v, out });
     const { state, next } = append;
-    const { positions } = state.held;
+    const undo = takingBack(append);
     this.#backend.append({ ...append, k, v });
     state.held = next;
     try {
       return this.#backend.attention({ ...attention, q, out });
     } catch (error) {
-      // What a ring let go to make room is gone, but none of it is within the window of the next token.
-      state.held = { positions, evicted: next.evicted };
+      undo();
       throw error;
     }
   }
 
-  /** RMS over each head, in place. @param {Context} context @param {Operand} x @param {Operand | undefined} weight */
-  #normalise({ fn }, x, weight) {
-    if (!weight) return;
+  /** RMS over each head, in place. @param {Context} context @param {Operand} x @param {Tensor | undefined} tensor */
+  #normalise(context, x, tensor) {
+    if (!tensor) return;
+    const { fn } = context;
+    const weight = { ...pending(tensor.shape), dtype: tensor.dtype, storage: storageOf(context, tensor) };
     const width = this.#config.headDim;
     const epsilon = /** @type {number} */ (this.#config.normEpsilon);
     const out = { ...x, tensor: null };
@@ -257,8 +274,10 @@ export class MultiHeadAttention {
   }
 
   #release() {
-    for (const layer of Object.values(this.#layers ?? {})) layer.dispose();
+    const residents = [...Object.values(this.#layers ?? {}), ...Object.values(this.#norms ?? {})];
+    for (const resident of residents) resident.dispose();
     this.#layers = null;
+    this.#norms = null;
   }
 
   /** Gives the memory of the parameters back. Twice is harmless; any other use after it throws DISPOSED. */
@@ -275,6 +294,18 @@ export class MultiHeadAttention {
 }
 
 hideWithoutDispose(MultiHeadAttention);
+
+/**
+ * Makes a cache hold what it holds now, as long as nothing came after the append.
+ * @param {AppendCall} append
+ */
+function takingBack({ state, next }) {
+  const { positions } = state.held;
+  return () => {
+    // What a ring let go to make room is gone, but none of it is within the window of the next token.
+    if (state.held === next) state.held = { positions, evicted: next.evicted };
+  };
+}
 
 /** @param {Context} context @param {Resident} resident */
 const storageOf = ({ backend, fn }, resident) => Resident.storageOf(resident, backend, fn, 'a tensor of the layer');

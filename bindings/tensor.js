@@ -7,7 +7,7 @@ import { AttentionError, refuse } from './errors.js';
 /**
  * Memory that a backend holds for a Resident.
  * @typedef {object} Storage
- * @property {{ readonly disposed: boolean }} owner the backend that can use it
+ * @property {{ readonly disposed: boolean, readonly lost?: AttentionError | null }} owner the backend that can use it
  * @property {() => void} free gives the memory back; called once
  */
 
@@ -62,6 +62,11 @@ export class Resident {
     if (storage === null || storage.owner.disposed) {
       throw new AttentionError('DISPOSED', `${fn}: ${argument} must not be used after dispose(), got a disposed one`);
     }
+    const { lost } = storage.owner;
+    if (lost) {
+      const message = `${fn}: ${argument} must be made again, because what was on the GPU is gone, got ${lost.message}`;
+      throw new AttentionError('DEVICE_LOST', message, { cause: lost });
+    }
     if (storage.owner !== owner) refuse('INVALID_OPTION', fn, `${argument} must be of this instance`, resident);
     return storage;
   }
@@ -84,14 +89,16 @@ export function hideWithoutDispose(type) {
  */
 export class Tensor extends Resident {
   #view;
+  #reader;
 
   /**
    * @hidden
    * @param {Storage} storage
    * @param {{ shape: readonly number[], count: number, dtype: Dtype, isFloat16Array: boolean }} of
    * @param {() => T} view a view of the storage as it is now
+   * @param {(tensor: Tensor<T>) => any} [reader] what read() does, if not a copy of that view
    */
-  constructor(storage, { shape, count, dtype, isFloat16Array }, view) {
+  constructor(storage, { shape, count, dtype, isFloat16Array }, view, reader) {
     super(storage);
     /** @type {readonly number[]} */
     this.shape = Object.freeze([...shape]);
@@ -102,13 +109,14 @@ export class Tensor extends Resident {
     /** Whether `data` is a Float16Array; float16 is Uint16Array bits otherwise. */
     this.isFloat16Array = isFloat16Array;
     this.#view = view;
+    this.#reader = reader;
   }
 
   /**
    * The elements: a fresh view at each read. Don't keep it across calls, because a later call may make the memory grow,
-   * which empties older views. Writing to it changes the tensor.
+   * which empties older views. Writing to it changes the tensor. On webgpu there is no view: `await tensor.read()`.
    * @returns {T}
-   * @throws {AttentionError} DISPOSED
+   * @throws {AttentionError} DISPOSED; UNSUPPORTED on webgpu
    */
   get data() {
     if (this.disposed) {
@@ -121,11 +129,12 @@ export class Tensor extends Resident {
   }
 
   /**
-   * A copy of the elements, which no later call touches.
+   * A copy of the elements, which no later call touches. On webgpu a promise of one.
    * @returns {T}
-   * @throws {AttentionError} DISPOSED
+   * @throws {AttentionError} DISPOSED; DEVICE_LOST on webgpu
    */
   read() {
+    if (this.#reader) return this.#reader(this);
     return /** @type {T} */ (this.data.slice());
   }
 }

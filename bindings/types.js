@@ -60,10 +60,20 @@
  * @typedef {object} Info
  * @property {string} version
  * @property {'wasm' | 'webgpu'} backend
- * @property {'relaxed' | 'baseline' | 'scalar'} simd
- * @property {number} threads
+ * @property {'relaxed' | 'baseline' | 'scalar' | 'none'} simd 'none' on webgpu
+ * @property {number} threads 0 on webgpu
  * @property {string} [adapter] webgpu: the name of the adapter
  * @property {string[]} reasons
+ */
+
+/**
+ * What the backend that came up can't do, and what it uses.
+ * @typedef {object} Capabilities
+ * @property {'wasm' | 'webgpu'} backend
+ * @property {Readonly<Record<string, string>>} unsupported what isn't there, and why
+ * @property {CacheDtype[]} cacheDtypes types that a key/value cache may have
+ * @property {boolean} float16 whether the device computes in float16 where tensors are; sums are in float32 in any case
+ * @property {boolean} subgroups whether threads of the device exchange values directly
  */
 
 /**

@@ -1,5 +1,6 @@
 // Runs checked descriptions on a wasm module. Calls are synchronous and leave nothing allocated.
 import { attentionFields } from './attention-fields.js';
+import { kCacheDtypes } from './check-cache.js';
 import { Frame, partOf, pointerOf } from './frame.js';
 import { bytesOf, Memory, typeNumber } from './memory.js';
 import { PackedLinear, Tensor } from './tensor.js';
@@ -12,11 +13,14 @@ import { appendTokens, cacheSizes, cacheStorage, readRows, writeRows } from './w
 /** @import { LinearCall, MergeCall } from './check-linear.js' */
 /** @import { RopeCall } from './check-rope.js' */
 /** @import { Storage } from './tensor.js' */
-/** @import { Dtype, Float32Result, Result, TensorData, TensorLike } from './types.js' */
+/** @import { Capabilities, Dtype, Float32Result, Result, TensorData, TensorLike } from './types.js' */
 /** @import { WasmModule } from './wasm.js' */
 
 export class WasmBackend {
+  kind = /** @type {const} */ ('wasm');
   disposed = false;
+  /** Never: what it has is in the memory of the page. @type {import('./errors.js').AttentionError | null} */
+  lost = null;
 
   /** @param {WasmModule} module */
   constructor(module) {
@@ -24,6 +28,31 @@ export class WasmBackend {
     this.memory = new Memory(module);
     /** Whether precision: 'int8' is any use. */
     this.multipliesBytes = module._dotOfBytes();
+  }
+
+  /** What it can't do, and what it uses. @returns {Capabilities} */
+  get capabilities() {
+    /** @type {Record<string, string>} */
+    const unsupported = this.multipliesBytes
+      ? {}
+      : { "precision: 'int8'": 'builds without relaxed SIMD multiply bytes no faster than floats' };
+    return { backend: 'wasm', unsupported, cacheDtypes: [...kCacheDtypes], float16: false, subgroups: false };
+  }
+
+  /** There is no GPU device. */
+  get device() {
+    return null;
+  }
+
+  /**
+   * Makes one call: at once.
+   * @template R
+   * @param {() => R} body
+   * @param {(error: unknown) => void} [_undo] for backends whose calls can fail later
+   * @returns {R}
+   */
+  run(body, _undo) {
+    return body();
   }
 
   /**
@@ -49,6 +78,11 @@ export class WasmBackend {
       ? this.memory.copyOut(fn, pointerOf(storage) + start * bytesOf(dtype), dtype, count, isFloat16Array)
       : partOf(operand).slice();
     return { data, shape: [...shape], dtype };
+  }
+
+  /** A resident copy of an operand. @param {string} fn @param {Operand} operand */
+  keep(fn, operand) {
+    return this.tensor(fn, /** @type {TensorData} */ (this.read(fn, operand).data), operand);
   }
 
   /** @param {string} fn @param {number} bytes @returns {Storage & { pointer: number }} */

@@ -93,15 +93,18 @@ class Host {
   /** @param {Request} request */
   async #load({ args: [options], stop }) {
     this.#stop = stop ?? null;
-    this.#attention = await load(options);
-    const { backend } = contextOf('load', this.#attention);
-    watch(backend, {
+    /** Of either kind: what it returns is awaited. @type {any} */
+    const attention = await load(options);
+    this.#attention = attention;
+    // Calls on the GPU are handed over whole: there is nothing to stop between.
+    if (attention.info.backend === 'webgpu') return { info: attention.info };
+    watch(contextOf('load', attention).backend, {
       isStopped: () => this.#stop !== null && Atomics.load(this.#stop, 0) === this.#running?.id,
       report: (progress) => {
         if (this.#running?.reports) this.#port.post({ id: this.#running.id, progress }, []);
       },
     });
-    return { info: this.#attention.info };
+    return { info: attention.info };
   }
 
   /** @param {number} target @param {string} method @param {any[]} args */

@@ -26,7 +26,7 @@ export {
   WorkerTensor,
 };
 
-/** @import { AttentionOptions, AttentionResult, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, VarlenOptions, VarlenResult, Vector } from './types.js' */
+/** @import { AttentionOptions, AttentionResult, Capabilities, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, VarlenOptions, VarlenResult, Vector } from './types.js' */
 /** @import { CallOptions, InWorker, RemoteTensorLike, WorkerLoadOptions } from './worker-types.js' */
 
 const kOwn = new Set(['backend', 'simd', 'threads', 'wasmUrl', 'wasmBinary', 'createWorker', 'signal']);
@@ -154,6 +154,15 @@ export class WorkerAttention {
    */
   rope(x, options) {
     return this.#call('rope', [x], options);
+  }
+
+  /**
+   * @param {CallOptions | null} [options]
+   * @returns {Promise<Capabilities>}
+   * @throws {AttentionError} as Attention.capabilities, and ABORTED
+   */
+  capabilities(options) {
+    return this.#call('capabilities', [], options);
   }
 
   /**

@@ -161,7 +161,13 @@ describe('what is refused without an instance', () => {
       'UNSUPPORTED',
       /threads must be 1 here \(the scalar build has none\), got 2/,
     ],
-    ['webgpu', { backend: 'webgpu' }, 'UNSUPPORTED', /backend must be one of this version: wasm, got 'webgpu'/],
+    [
+      'webgpu where there is none',
+      { backend: 'webgpu' },
+      'UNSUPPORTED',
+      /backend must be 'wasm' here \(this engine has no WebGPU.*\), got 'webgpu'/,
+    ],
+    ['a device that is none', { backend: 'webgpu', device: {} }, 'INVALID_OPTION', /device must be a GPUDevice/],
     ['wasmUrl as a number', { wasmUrl: 1 }, 'INVALID_OPTION', /wasmUrl must be a string or a URL/],
     ['wasmBinary as text', { wasmBinary: 'x' }, 'INVALID_OPTION', /wasmBinary must be an ArrayBuffer or a view of one/],
   ];

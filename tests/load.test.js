@@ -69,7 +69,7 @@ describe('which build', () => {
     if (info.threads === 1) reasons.push('threads: one processor core');
     assert.deepEqual(info.reasons, reasons);
     assert.deepEqual((await load({ threads: 1, backend: 'auto' })).info.reasons.slice(0, 1), [
-      'webgpu: not part of this version',
+      'webgpu: this engine has no WebGPU (navigator.gpu is missing)',
     ]);
     assert.deepEqual((await load({ simd: 'scalar' })).info.reasons, ['threads: the scalar build has none']);
   });

@@ -10,6 +10,7 @@ const kTypes = {
   '.html': 'text/html; charset=utf-8',
   '.ico': 'image/x-icon',
   '.js': 'text/javascript; charset=utf-8',
+  '.mjs': 'text/javascript; charset=utf-8',
   '.json': 'application/json',
   '.map': 'application/json',
   '.png': 'image/png',
@@ -35,12 +36,13 @@ const kPolicy = [
 
 /**
  * @param {string} folder
- * @param {{ ports?: number[], base?: string, isolated?: boolean }} [options] `ports` are tried in turn (0: any free
- *   one); `base` is the path below which the folder appears; without `isolated` the shared-memory headers are left out
+ * @param {{ ports?: number[], base?: string, isolated?: boolean, pages?: Record<string, string> }} [options] `ports` are
+ *   tried in turn (0: any free one); `base` is the path below which the folder appears; without `isolated` the
+ *   shared-memory headers are left out; `pages` are texts of HTML beside the files, by name, under no policy
  * @returns {Promise<{ url: string, close: () => Promise<void> }>}
  */
-export async function serve(folder, { ports = [0], base = '/', isolated = true } = {}) {
-  const server = createServer((request, response) => answer(folder, base, isolated, request, response));
+export async function serve(folder, { ports = [0], base = '/', isolated = true, pages = {} } = {}) {
+  const server = createServer((request, response) => answer({ folder, base, isolated, pages }, request, response));
   const port = await listenOnFirstFree(server, ports);
   return {
     url: `http://127.0.0.1:${port}${base}`,
@@ -52,7 +54,12 @@ export async function serve(folder, { ports = [0], base = '/', isolated = true }
   };
 }
 
-function answer(folder, base, isolated, request, response) {
+function answer({ folder, base, isolated, pages }, request, response) {
+  const page = pages[(request.url ?? '').slice(base.length)];
+  if (page !== undefined) {
+    response.writeHead(200, { 'Content-Type': kTypes['.html'], ...(isolated && kIsolation) }).end(page);
+    return;
+  }
   const path = localPath(folder, base, request.url ?? '/');
   const stats = path && statSync(path, { throwIfNoEntry: false });
   if (!stats?.isFile() || !['GET', 'HEAD'].includes(request.method ?? '')) {

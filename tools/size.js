@@ -16,7 +16,7 @@ const kBuilds = ['relaxed', 'baseline', 'scalar'];
 /**
  * Bundles `code` and measures the chunk it begins with, and the glue and binary of each build.
  * @param {string} [code] what the page imports
- * @returns {Promise<Download>} `modules`: the files of the package in the first chunk
+ * @returns {Promise<Download>} `modules`: the files of the package that are loaded from the start
  */
 export async function download(code = "export { load } from 'attention-wasm';") {
   const entry = join(projectRoot, 'size-entry.js'); // within the package, so that its name leads to it
@@ -35,12 +35,18 @@ export async function download(code = "export { load } from 'attention-wasm';") 
   const { output } = await bundle.generate({ minify: true, chunkFileNames: '[name].js' });
   await bundle.close();
   const chunks = output.filter((file) => file.type === 'chunk');
-  const first = chunks.find((chunk) => chunk.isEntry);
+  const loaded = withImports(
+    chunks.find((chunk) => chunk.isEntry),
+    chunks,
+  );
+  // As one text: what a bundler puts into a chunk of its own, because a part that is fetched later shares it, is the
+  // same download.
+  const script = loaded.map((chunk) => chunk.code).join('');
   const files = Object.fromEntries(
     kBuilds.map((build) => [
       build,
       [
-        part('JavaScript', first.code),
+        part('JavaScript', script),
         part('glue', chunks.find(({ name }) => name === `attention.${build}`)?.code ?? ''),
         part('wasm', readFileSync(join(projectRoot, `dist/attention.${build}.wasm`))),
       ],
@@ -49,8 +55,19 @@ export async function download(code = "export { load } from 'attention-wasm';") 
   const totals = Object.fromEntries(
     kBuilds.map((build) => [build, files[build].reduce((sum, { gzipped }) => sum + gzipped, 0)]),
   );
-  const modules = first.moduleIds.filter((id) => id !== entry).map((id) => id.replace(`${projectRoot}/`, ''));
+  const modules = loaded
+    .flatMap(({ moduleIds }) => moduleIds)
+    .filter((id) => id !== entry)
+    .map((id) => id.replace(`${projectRoot}/`, ''));
   return { files, totals, modules };
+}
+
+/** A chunk and all that it imports from the start. */
+function withImports(chunk, chunks) {
+  const found = new Set([chunk]);
+  for (const { imports } of found)
+    for (const name of imports) found.add(chunks.find(({ fileName }) => fileName === name));
+  return [...found];
 }
 
 /** @param {string} name @param {string | Uint8Array} content @returns {Part} */

@@ -44,7 +44,7 @@ function relaxedFlags() {
 }
 
 function packageTests() {
-  return testFiles('tests').filter((file) => !/^tests\/(browser|checks|matrix)\//.test(file));
+  return testFiles('tests').filter((file) => !/^tests\/(browser|checks|firefox|matrix)\//.test(file));
 }
 
 function testFiles(folder) {

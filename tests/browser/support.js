@@ -6,20 +6,9 @@ import { join, resolve } from 'node:path';
 import { after, before } from 'node:test';
 import { chromium } from 'playwright-core';
 import { serve } from '../../tools/serve.js';
+import { kBrowserFlags, kWebgpuFlags } from './flags.js';
 
 const kPageFolder = resolve(import.meta.dirname, '../../build/page');
-
-/** Every browser flag of the tests, in one place. */
-const kFlags = [
-  '--no-sandbox', // the tests may run as root, where Chromium has no sandbox
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-  '--disable-quic',
-  '--enable-unsafe-webgpu', // WebGPU on the processor, by the SwiftShader that Chromium brings
-  '--use-webgpu-adapter=swiftshader',
-];
 
 /**
  * A browser and a server of the built page for the tests of one file.
@@ -39,7 +28,10 @@ export function useBrowser(serverOptions) {
       'the page is not built: run npm test, which does that first',
     );
     server = await serve(kPageFolder, serverOptions);
-    browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: kFlags });
+    browser = await chromium.launch({
+      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+      args: [...kBrowserFlags, ...kWebgpuFlags],
+    });
   });
   after(async () => {
     await browser?.close();
