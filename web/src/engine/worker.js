@@ -2,11 +2,16 @@
 import { load } from 'attention-wasm';
 import { ownFiles, shippedFiles } from './files.js';
 import { LanguageModel } from './language-model.js';
+import { matrixOf, thumbnailsOf } from './matrix.js';
 import { effectOf, headScores } from './measure.js';
+import { kAsTrained } from './rules.js';
 import { createUntrained } from './untrained.js';
 
-/** @import { BuildInfo, Candidate, Effect, HeadName, HeadScores, ModelInfo, Progress, Run } from '../types.js' */
+/** @import { BuildInfo, Candidate, Effect, HeadName, HeadScores, LensLayer, Matrix, MatrixView, ModelInfo, Progress, Run, Thumbnails } from '../types.js' */
+/** @import { Wanted } from './language-model.js' */
+/** @import { Source } from './matrix.js' */
 /** @import { LayerSettings } from './untrained.js' */
+/** @import { WritingSettings } from './writing.js' */
 
 /** @typedef {'trained' | 'own' | 'untrained'} ModelName */
 
@@ -31,6 +36,11 @@ async function languageModel(name) {
   return model;
 }
 
+/** @param {ModelName} name @returns {Promise<{ source: Source, before: Source } | null>} */
+async function sourcesOf(name) {
+  return name === 'untrained' ? (untrained?.sources ?? null) : (await languageModel(name)).sources;
+}
+
 /** @typedef {(progress: Progress) => void} Report */
 
 /** What the page may ask for: each takes an argument, and a function to tell how far it has come. */
@@ -49,7 +59,7 @@ export const calls = {
   async loadOwn(files, report) {
     const model = await LanguageModel.load(await attention, await ownFiles(files, report), report);
     try {
-      model.run('a', []); // what can't be run is refused here
+      model.run({ text: 'a', added: [], off: [], change: kAsTrained }); // what can't be run is refused here
     } catch (error) {
       model.dispose();
       throw error;
@@ -60,16 +70,51 @@ export const calls = {
     return model.info;
   },
 
-  /** @param {{ model: ModelName, text: string, off: HeadName[], layer: LayerSettings }} wanted @returns {Promise<Run>} */
-  async run({ model, text, off, layer }) {
-    if (model !== 'untrained') return (await languageModel(model)).run(text, off);
+  /** @param {Wanted & { model: ModelName, layer: LayerSettings }} wanted @returns {Promise<Run>} */
+  async run({ model, layer, ...wanted }) {
+    if (model !== 'untrained') {
+      const language = await languageModel(model);
+      await language.stopWriting();
+      return language.run(wanted);
+    }
     untrained ??= createUntrained(await attention);
-    return untrained.run(text, layer);
+    return untrained.run(wanted.text, layer);
+  },
+
+  /** Of the last run. @param {{ model: ModelName, view: MatrixView }} wanted @returns {Promise<Matrix | null>} */
+  async matrix({ model, view }) {
+    const sources = await sourcesOf(model);
+    return sources && sources.source.T > view.from ? matrixOf(view, sources.source, sources.before) : null;
+  },
+
+  /**
+   * Of one layer of the last run.
+   * @param {{ model: ModelName, layer: number, side: number, hideFirst: boolean }} wanted
+   * @returns {Promise<Thumbnails | null>}
+   */
+  async thumbnails({ model, layer, side, hideFirst }) {
+    const sources = await sourcesOf(model);
+    return sources && sources.source.T > 0 ? thumbnailsOf(sources.source, layer, side, hideFirst) : null;
   },
 
   /** @param {{ model: ModelName, row: number }} wanted @returns {Promise<Candidate[]>} */
   async predict({ model, row }) {
     return (await languageModel(model)).predict(row);
+  },
+
+  /** @param {{ model: ModelName, row: number }} wanted @returns {Promise<LensLayer[]>} */
+  async lens({ model, row }) {
+    return (await languageModel(model)).lens(row);
+  },
+
+  /** @param {Wanted & { model: ModelName, settings: WritingSettings }} wanted */
+  async startWriting({ model, ...wanted }) {
+    return (await languageModel(model)).startWriting(wanted);
+  },
+
+  /** @param {{ model: ModelName }} wanted */
+  async writeNext({ model }) {
+    return (await languageModel(model)).writeNext();
   },
 
   /** @param {{ model: ModelName, off: HeadName[] }} wanted @returns {Promise<Effect>} */
