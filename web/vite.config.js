@@ -1,12 +1,15 @@
 import { fileURLToPath } from 'node:url';
+import { formulas } from './formulas.js';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 export default {
   root: here('.'),
+  plugins: [formulas()],
   base: './', // the built folder works from any path of any host
   resolve: {
     alias: {
+      'attention-wasm/safetensors': here('../bindings/safetensors.js'),
       'attention-wasm/transformer': here('../bindings/transformer.js'),
       'attention-wasm': here('../bindings/index.js'),
     },

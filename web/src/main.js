@@ -49,7 +49,12 @@ async function start() {
     else views.update(changed);
   });
   window.addEventListener('hashchange', () => store.set(settingsFromHash(location.hash)));
-  await session.start();
+  const ready = session.start();
+  // The example is painted before the lesson comes.
+  const lesson = import('./lesson/lesson.jsx').then(({ showLesson }) => {
+    showLesson({ store, engine, ready, run: () => session.run });
+  });
+  await Promise.all([ready, lesson]);
   return session;
 }
 

@@ -4,6 +4,7 @@ import { Transformer } from 'attention-wasm/transformer';
 import { tokenText } from './token-text.js';
 
 /** @import { Attention } from 'attention-wasm' */
+/** @import { CaptureOptions } from 'attention-wasm/transformer' */
 /** @import { Candidate, HeadName, ModelInfo, Progress, Run } from '../types.js' */
 /** @import { ModelFiles } from './files.js' */
 
@@ -62,6 +63,11 @@ export class LanguageModel {
     return this.#info;
   }
 
+  /** Sizes as the package has them. */
+  get sizes() {
+    return this.#model.info;
+  }
+
   /** Tokens of a text, the model's own first token before them. @param {string} text */
   encode(text) {
     const { ids, tokens } = this.#tokenizer.encode(text);
@@ -90,7 +96,7 @@ export class LanguageModel {
     return { tokens, ids, total: all.ids.length, layers, heads, causal: true, weights, milliseconds };
   }
 
-  /** @param {number[]} ids @param {readonly HeadName[]} off @param {{ attention?: true, hidden?: boolean }} capture @param {'all' | 'last'} [logits] */
+  /** @param {number[]} ids @param {readonly HeadName[]} off @param {CaptureOptions} capture @param {'all' | 'last'} [logits] */
   forward(ids, off, capture, logits = 'last') {
     this.#model.disabledHeads = off.map(([layer, head]) => [layer, head]);
     return this.#model.forward(ids, { capture, logits });

@@ -1,11 +1,13 @@
 // Where everything is computed: the page asks by messages, so that it never waits for a kernel.
 import { load } from 'attention-wasm';
+import { lessonCalls } from '../lesson/engine/calls.js';
 import { ownFiles, shippedFiles } from './files.js';
 import { LanguageModel } from './language-model.js';
 import { effectOf, headScores } from './measure.js';
 import { createUntrained } from './untrained.js';
 
 /** @import { BuildInfo, Candidate, Effect, HeadName, HeadScores, ModelInfo, Progress, Run } from '../types.js' */
+/** @import { Source } from '../lesson/engine/steps.js' */
 /** @import { LayerSettings } from './untrained.js' */
 
 /** @typedef {'trained' | 'own' | 'untrained'} ModelName */
@@ -16,11 +18,14 @@ const attention = load();
 const models = {};
 /** @type {ReturnType<typeof createUntrained> | null} */
 let untrained = null;
+/** Of a model of the reader's own the files are not kept: they may be large. @type {Partial<Record<ModelName, Source>>} */
+const sources = {};
 /** @param {(progress: Progress) => void} report */
 const trained = (report) => {
-  models.trained ??= Promise.all([attention, shippedFiles(report)]).then(([kernels, files]) =>
-    LanguageModel.load(kernels, files, report),
-  );
+  models.trained ??= Promise.all([attention, shippedFiles(report)]).then(([kernels, files]) => {
+    sources.trained = { config: files.config, weights: files.weights[0] };
+    return LanguageModel.load(kernels, files, report);
+  });
   return models.trained;
 };
 
@@ -29,6 +34,19 @@ async function languageModel(name) {
   const model = await (name === 'own' ? models.own : trained(() => {}));
   if (!model) throw new Error('no model of your own is loaded');
   return model;
+}
+
+/** @param {string} text @param {LayerSettings} settings @returns {Promise<Run>} */
+async function runUntrained(text, settings) {
+  untrained ??= createUntrained(await attention);
+  return untrained.run(text, settings);
+}
+
+/** @param {ModelName} name @returns {Source} */
+function sourceOf(name) {
+  const source = sources[name];
+  if (!source) throw new Error('no such model is loaded');
+  return source;
 }
 
 /** @typedef {(progress: Progress) => void} Report */
@@ -47,7 +65,8 @@ export const calls = {
 
   /** The model before stays until this one works. @param {File[]} files @param {Report} report @returns {Promise<ModelInfo>} */
   async loadOwn(files, report) {
-    const model = await LanguageModel.load(await attention, await ownFiles(files, report), report);
+    const made = await ownFiles(files, report);
+    const model = await LanguageModel.load(await attention, made, report);
     try {
       model.run('a', []); // what can't be run is refused here
     } catch (error) {
@@ -56,6 +75,7 @@ export const calls = {
     }
     const former = models.own;
     models.own = Promise.resolve(model);
+    sources.own = { config: made.config, weights: null };
     (await former)?.dispose();
     return model.info;
   },
@@ -63,8 +83,7 @@ export const calls = {
   /** @param {{ model: ModelName, text: string, off: HeadName[], layer: LayerSettings }} wanted @returns {Promise<Run>} */
   async run({ model, text, off, layer }) {
     if (model !== 'untrained') return (await languageModel(model)).run(text, off);
-    untrained ??= createUntrained(await attention);
-    return untrained.run(text, layer);
+    return runUntrained(text, layer);
   },
 
   /** @param {{ model: ModelName, row: number }} wanted @returns {Promise<Candidate[]>} */
@@ -81,6 +100,8 @@ export const calls = {
   async scores({ model }) {
     return headScores(await languageModel(model));
   },
+
+  ...lessonCalls({ attention, languageModel, sourceOf, runUntrained }),
 };
 
 self.addEventListener('message', async ({ data: { id, call, argument } }) => {

@@ -1,0 +1,54 @@
+// A section that is scrolled to sets the instrument; the reader may take over, and go back.
+
+/** @import { State, Store } from '../state.js' */
+
+/** Of each section that has one, the view of the instrument that helps. @type {Readonly<Record<string, Partial<State>>>} */
+const kViews = {
+  intuition: { model: 'trained', at: [4, 2] },
+  formulas: { model: 'trained', at: [2, 3] },
+  mechanism: { model: 'trained', at: [4, 2] },
+};
+
+/** Choices that are the instrument's view; a text or a cell isn't. @type {readonly (keyof State)[]} */
+const kOwn = ['model', 'at', 'causal', 'rope', 'heads', 'off'];
+
+/**
+ * @param {Store} store @param {(isFollowing: boolean) => void} changed
+ */
+export function createFollower(store, changed) {
+  let isFollowing = true;
+  let isOurs = false;
+  let name = 'intuition';
+
+  store.subscribe((_, what) => {
+    if (isOurs || !isFollowing || !kOwn.some((each) => what.has(each))) return;
+    isFollowing = false;
+    changed(false);
+  });
+
+  function apply() {
+    isOurs = true;
+    if (kViews[name]) store.set(kViews[name]);
+    isOurs = false;
+  }
+
+  return {
+    /** @param {string} section that the reader has come to */
+    enter(section) {
+      if (section === name) return;
+      name = section;
+      if (isFollowing) apply();
+    },
+    /** Changes that the lesson itself makes for the reader. @param {() => void} change */
+    own(change) {
+      isOurs = true;
+      change();
+      isOurs = false;
+    },
+    back() {
+      isFollowing = true;
+      changed(true);
+      apply();
+    },
+  };
+}

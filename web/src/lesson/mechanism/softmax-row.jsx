@@ -1,0 +1,81 @@
+// A row of scores on its way to weights: highest subtracted, exp, sum, divided.
+import { at, fixed, rowOf } from '../numbers.js';
+import { Line } from './terms.jsx';
+
+/** @import { HeadSteps } from '../engine/steps.js' */
+
+/** @param {{ steps: HeadSteps, row: number, column: number, isNormalised: boolean }} props */
+export function SoftmaxRow({ steps, row, column, isNormalised }) {
+  const scores = Array.from(rowOf(steps.scores, row).slice(0, steps.causal ? row + 1 : undefined));
+  const highest = Math.max(...scores);
+  const powers = scores.map((score) => Math.exp(score - highest));
+  const sum = powers.reduce((total, power) => total + power, 0);
+  return (
+    <>
+      {isNormalised ? (
+        <Line>
+          {fixed(powers[column], 4)} / {fixed(sum, 4)} ={' '}
+          <b id="weight-in-focus">{fixed(at(steps.weights, row, column), 4)}</b>
+        </Line>
+      ) : (
+        <Line>
+          exp({fixed(scores[column])} − {highest < 0 ? `(${fixed(highest)})` : fixed(highest)}) = exp(
+          {fixed(scores[column] - highest)}) = <b>{fixed(powers[column], 4)}</b>
+        </Line>
+      )}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reachable by keys */}
+      <section class="terms" tabIndex={0} aria-label="The row, key by key">
+        <table class="plain-table number">
+          <thead>
+            <tr>
+              <th scope="col">Key</th>
+              <th scope="col" class="right">
+                score
+              </th>
+              <th scope="col" class="right">
+                − highest
+              </th>
+              <th scope="col" class="right">
+                exp
+              </th>
+              {isNormalised && (
+                <th scope="col" class="right">
+                  weight
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {scores.map((score, j) => (
+              <tr key={j} class={j === column ? 'chosen' : ''}>
+                <th scope="row">
+                  {j} “{steps.tokens[j]}”
+                </th>
+                <td class="right">{fixed(score)}</td>
+                <td class="right">{fixed(score - highest)}</td>
+                <td class="right">{fixed(powers[j], 4)}</td>
+                {isNormalised && <td class="right">{fixed(at(steps.weights, row, j), 4)}</td>}
+              </tr>
+            ))}
+          </tbody>
+          <tfoot>
+            <tr>
+              <th scope="row">Highest, and sum</th>
+              <td class="right">{fixed(highest)}</td>
+              <td />
+              <td class="right">{fixed(sum, 4)}</td>
+              {isNormalised && (
+                <td class="right">
+                  {fixed(
+                    rowOf(steps.weights, row).reduce((total, weight) => total + weight, 0),
+                    4,
+                  )}
+                </td>
+              )}
+            </tr>
+          </tfoot>
+        </table>
+      </section>
+    </>
+  );
+}
