@@ -4,7 +4,7 @@ import { short } from '../numbers.js';
 
 /** @import { Part } from './parts.js' */
 
-const kBox = { x: 28, width: 184, height: 36, gap: 16 };
+const kBox = { x: 28, width: 200, height: 36, gap: 16 };
 const kNext = /** @type {Record<string, number>} */ ({ ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 });
 
 /** @param {{ parts: Part[], chosen: string, onChoose: (name: string) => void }} props */
@@ -12,7 +12,9 @@ export function Diagram({ parts, chosen, onChoose }) {
   const root = useRef(/** @type {SVGSVGElement | null} */ (null));
   const step = kBox.height + kBox.gap;
   const top = 24;
-  const yOf = (/** @type {number} */ i) => top + i * step;
+  const mlp = parts.findIndex(({ name }) => name === 'mlp');
+  /** Between the two halves of a layer there is room for both ways around. */
+  const yOf = (/** @type {number} */ i) => top + i * step + (mlp > 0 && i >= mlp ? kBox.gap : 0);
   const height = yOf(parts.length) + 16;
   const middle = kBox.x + kBox.width / 2;
   const place = (/** @type {string} */ name) => parts.findIndex((part) => part.name === name);
@@ -28,13 +30,13 @@ export function Diagram({ parts, chosen, onChoose }) {
   return (
     <div class="diagram" role="radiogroup" aria-label="Parts of a layer" onKeyDown={onKeyDown}>
       {/* biome-ignore lint/a11y/noSvgWithoutTitle: the group around it has the name, and each part its own */}
-      <svg ref={root} width="240" height={height} viewBox={`0 0 240 ${height}`}>
+      <svg ref={root} width="232" height={height} viewBox={`0 0 232 ${height}`}>
         <text class="tick-text middle" x={middle} y="12">
           hidden states
         </text>
         <path class="flow" d={`M ${middle} 16 V ${height - 4}`} />
         <Around from={16} to={yOf(place('out')) + kBox.height + kBox.gap / 2} middle={middle} />
-        {place('mlp') > 0 && <Around from={yOf(place('mlp')) - kBox.gap / 2 + 4} to={height - 8} middle={middle} />}
+        {mlp > 0 && <Around from={yOf(mlp) - kBox.gap / 2} to={height - 8} middle={middle} />}
         {parts.map((part, i) => (
           // biome-ignore lint/a11y/useSemanticElements: an SVG has no radio buttons
           <g

@@ -1,7 +1,7 @@
 // The module in both tongues.
 
 export const kModule = `import { load } from 'attention-wasm';
-import { x, parameters } from './given.js'; // [1, 17, 24], and four matrices
+import { x, parameters } from './given.js';
 
 const attention = await load();
 const layer = attention.multiHeadAttention({

@@ -2,25 +2,12 @@
 import { extent } from 'd3-array';
 import { scaleLinear, scaleLog } from 'd3-scale';
 import { line } from 'd3-shape';
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useWidth } from './width.js';
 
 /** @typedef {{ name: string, points: (readonly [x: number, y: number])[], kind: 'ink' | 'accent' | 'faint', dots?: boolean }} Series */
 /** @typedef {{ label: string, log?: boolean, domain?: readonly [number, number], ticks?: number[], format?: (value: number) => string }} Axis */
 
 const kMargin = { top: 20, right: 16, bottom: 40, left: 52 };
-
-/** Width of an element, as it changes. */
-export function useWidth() {
-  const place = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const [width, setWidth] = useState(0);
-  useLayoutEffect(() => {
-    if (!place.current) return;
-    const observer = new ResizeObserver(([{ contentRect }]) => setWidth(Math.floor(contentRect.width)));
-    observer.observe(place.current);
-    return () => observer.disconnect();
-  }, []);
-  return { place, width };
-}
 
 /** @param {Axis} axis @param {number[]} values @param {readonly [number, number]} room */
 function scaleFor({ log, domain }, values, room) {

@@ -1,9 +1,12 @@
 // A matrix as a picture, with its name, its shape and what its colours mean.
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { fixed, range, sizeText } from '../numbers.js';
+import { useTheme } from '../theme.js';
 import { colorsFor, gradientOf } from './colors.js';
 
 /** @import { Tensor } from '../../types.js' */
+
+const kLargestCell = 12;
 
 /**
  * @typedef {object} MapProps
@@ -31,13 +34,14 @@ export function TensorMap({
   onPick,
 }) {
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  const theme = useTheme();
   const [R, C] = tensor.shape;
   const [low, high] = range(tensor.data);
   const most = kind === 'weights' ? high : Math.max(-low, high);
-  const side = Math.min(10, width / C, height / R);
+  const side = Math.min(kLargestCell, width / C, height / R);
   const size = [Math.max(4, side * C), Math.max(4, side * R)];
   useLayoutEffect(() => {
-    if (canvas.current) draw(canvas.current, { tensor, kind, most, size, row, column });
+    if (canvas.current) draw(canvas.current, { tensor, kind, theme, most, size, row, column });
   });
   const pick = (/** @type {MouseEvent} */ { offsetX, offsetY }) =>
     onPick?.(
@@ -59,7 +63,13 @@ export function TensorMap({
         onClick={pick}
       />
       <span class="ends number">
-        {ends[0]} <span class="ramp-small" style={{ backgroundImage: gradientOf(kind) }} /> {ends[1]}
+        {most > 0 ? (
+          <>
+            {ends[0]} <span class="ramp-small" style={{ backgroundImage: gradientOf(kind, theme) }} /> {ends[1]}
+          </>
+        ) : (
+          '0; hatched: −∞'
+        )}
       </span>
     </figure>
   );
@@ -67,9 +77,9 @@ export function TensorMap({
 
 /**
  * @param {HTMLCanvasElement} canvas
- * @param {{ tensor: Tensor, kind: 'weights' | 'signed', most: number, size: number[], row?: number | null, column?: number | null }} picture
+ * @param {{ tensor: Tensor, kind: 'weights' | 'signed', theme: string, most: number, size: number[], row?: number | null, column?: number | null }} picture
  */
-function draw(canvas, { tensor: { data, shape }, kind, most, size, row, column }) {
+function draw(canvas, { tensor: { data, shape }, kind, theme, most, size, row, column }) {
   const [R, C] = shape;
   const ratio = window.devicePixelRatio || 1;
   const [width, height] = size.map((length) => Math.round(length * ratio));
@@ -80,7 +90,7 @@ function draw(canvas, { tensor: { data, shape }, kind, most, size, row, column }
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
   context.clearRect(0, 0, width, height);
   const image = new ImageData(C, R);
-  const color = colorsFor(kind, most);
+  const color = colorsFor(kind, theme, most);
   for (let i = 0; i < data.length; i++) {
     if (!Number.isFinite(data[i])) continue; // hidden: the hatching of the style sheet shows
     image.data.set(color(data[i]), i * 4);
@@ -91,17 +101,14 @@ function draw(canvas, { tensor: { data, shape }, kind, most, size, row, column }
   context.imageSmoothingEnabled = width < C || height < R;
   context.drawImage(small, 0, 0, width, height);
   const accent = getComputedStyle(canvas).getPropertyValue('--accent');
-  const ground = getComputedStyle(canvas).getPropertyValue('--ground');
   const frames = [
     ...(row !== null && row !== undefined ? [[0, (row / R) * height, width, height / R]] : []),
     ...(column !== null && column !== undefined ? [[(column / C) * width, 0, width / C, height]] : []),
   ];
+  context.strokeStyle = accent;
+  context.lineWidth = ratio;
   for (const [x, y, w, h] of frames) {
-    context.lineWidth = 3 * ratio;
-    context.strokeStyle = ground;
-    context.strokeRect(x, y, w, h);
-    context.lineWidth = 1.5 * ratio;
-    context.strokeStyle = accent;
-    context.strokeRect(x, y, w, h);
+    const half = ratio / 2; // within the picture, also along its edges
+    context.strokeRect(x + half, y + half, Math.max(ratio, w - ratio), Math.max(ratio, h - ratio));
   }
 }

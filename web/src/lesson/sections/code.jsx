@@ -41,7 +41,7 @@ function Pane() {
         <textarea
           id="code-text"
           class="code"
-          rows={17}
+          rows={16}
           wrap="off"
           spellcheck={false}
           autocomplete="off"

@@ -4,6 +4,8 @@ import { kQuestionNames } from '../checkpoint/questions.jsx';
 import { useLesson } from '../context.js';
 import { Section } from '../parts/section.jsx';
 
+/** @import { Run } from '../../types.js' */
+
 const kFurther = [
   {
     title: 'Attention Is All You Need',
@@ -38,7 +40,7 @@ const kFurther = [
   },
 ];
 
-/** @param {{ seen: ReadonlySet<string>, run: () => { tokens: string[], weights: Float32Array, milliseconds: number } | null }} props */
+/** @param {{ seen: ReadonlySet<string>, run: () => Pick<Run, 'tokens' | 'layers' | 'heads' | 'milliseconds'> | null }} props */
 export function Finish({ seen, run }) {
   const { steps, done } = useLesson();
   const [shown, setShown] = useState(/** @type {ReturnType<typeof run>} */ (null));
@@ -57,8 +59,8 @@ export function Finish({ seen, run }) {
         {shown && (
           <li>
             Your text has <b class="number">{shown.tokens.length}</b> tokens:{' '}
-            <b class="number">{shown.weights.length.toLocaleString('en')}</b> weights in all heads, computed on this
-            device in <b class="number">{shown.milliseconds.toFixed(1)} ms</b>.
+            <b class="number">{(shown.layers * shown.heads * shown.tokens.length ** 2).toLocaleString('en')}</b> weights
+            in all heads, computed on this device in <b class="number">{shown.milliseconds.toFixed(1)} ms</b>.
           </li>
         )}
         <li>

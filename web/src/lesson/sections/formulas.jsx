@@ -83,6 +83,7 @@ export function Formulas() {
         <sub>i</sub>: the first pairs fast, the last ones slowly.
       </p>
       <Formula name="rope" />
+      <Formula name="theta" />
       <p>If both are turned, only the angle between them counts, and with it the distance of the tokens:</p>
       <Formula name="ropeProduct" />
       <p>

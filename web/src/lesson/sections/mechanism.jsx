@@ -7,6 +7,7 @@ import { Formula } from '../parts/formula.jsx';
 import { Section } from '../parts/section.jsx';
 import { TensorMap } from '../parts/tensor-map.jsx';
 import { cellOf, TokenPicker } from '../parts/token-picker.jsx';
+import { useWidth } from '../parts/width.js';
 
 export function Mechanism() {
   return (
@@ -40,6 +41,9 @@ function Stepper() {
   const cell = cellOf(state, steps?.tokens.length ?? 1, steps?.causal ?? true);
   const width = step.channels?.(steps) ?? 0;
   const context = steps && { steps, ...cell, channel: Math.min(channel, Math.max(0, width - 1)) };
+  const pictures = (context && step.tensors(context).filter(({ tensor }) => tensor)) ?? [];
+  const { place, width: room } = useWidth();
+  const side = sideFor(pictures.length, room);
   const pick =
     (/** @type {'row' | 'column' | undefined} */ rows, /** @type {boolean} */ isSquare) =>
     (/** @type {number} */ r, /** @type {number} */ c) => {
@@ -90,7 +94,7 @@ function Stepper() {
           </span>
         )}
       </p>
-      <div class="tensors">
+      <div class="tensors" ref={place}>
         {context &&
           step
             .tensors(context)
@@ -102,6 +106,8 @@ function Stepper() {
                     tensor={tensor}
                     row={rows === 'column' ? cell.column : cell.row}
                     column={isSquare ? cell.column : marksChannel ? context.channel : null}
+                    width={side}
+                    height={Math.min(260, side)}
                     onPick={pick(rows, isSquare ?? false)}
                     {...map}
                   />
@@ -128,4 +134,10 @@ function Stepper() {
       </div>
     </section>
   );
+}
+
+/** Room for each of several pictures side by side; on a phone they are two abreast. @param {number} count @param {number} room */
+function sideFor(count, room) {
+  const abreast = room < 480 ? Math.min(2, count) : count;
+  return Math.max(96, Math.floor((room - 24 * (abreast - 1)) / Math.max(1, abreast)) - 8);
 }
