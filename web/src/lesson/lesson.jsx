@@ -64,9 +64,11 @@ function useDone() {
     () => ({
       answered,
       answer(name) {
-        const now = /** @type {import('./done.js').Answered} */ ({ ...answered, [name]: true });
-        setAnswered(now);
-        storeAnswers(now);
+        setAnswered((before) => {
+          const now = { ...before, [name]: /** @type {const} */ (true) };
+          storeAnswers(now);
+          return now;
+        });
       },
       forget() {
         setAnswered({});

@@ -52,3 +52,11 @@ export function range(data) {
   }
   return low > high ? [0, 0] : [low, high];
 }
+
+/** The same with −∞ where a causal mask hides the key. @param {Tensor} tensor [T, T] @param {boolean} causal @returns {Tensor} */
+export function masked({ data, shape }, causal) {
+  const [T] = shape;
+  const hidden = data.slice();
+  for (let i = 0; causal && i < T; i++) hidden.fill(Number.NEGATIVE_INFINITY, i * T + i + 1, (i + 1) * T);
+  return { data: hidden, shape };
+}

@@ -1,4 +1,5 @@
 // A row of scores on its way to weights: highest subtracted, exp, sum, divided.
+import { useEffect, useRef } from 'preact/hooks';
 import { at, fixed, rowOf } from '../numbers.js';
 import { Line } from './terms.jsx';
 
@@ -6,6 +7,11 @@ import { Line } from './terms.jsx';
 
 /** @param {{ steps: HeadSteps, row: number, column: number, isNormalised: boolean }} props */
 export function SoftmaxRow({ steps, row, column, isNormalised }) {
+  const region = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    const line = /** @type {HTMLElement | null | undefined} */ (region.current?.querySelector('.chosen'));
+    if (region.current && line) region.current.scrollTop = line.offsetTop - region.current.clientHeight / 2;
+  }, [steps, row, column]);
   const scores = Array.from(rowOf(steps.scores, row).slice(0, steps.causal ? row + 1 : undefined));
   const highest = Math.max(...scores);
   const powers = scores.map((score) => Math.exp(score - highest));
@@ -24,7 +30,7 @@ export function SoftmaxRow({ steps, row, column, isNormalised }) {
         </Line>
       )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reachable by keys */}
-      <section class="terms" tabIndex={0} aria-label="The row, key by key">
+      <section class="terms" ref={region} tabIndex={0} aria-label="The row, key by key">
         <table class="plain-table number">
           <thead>
             <tr>

@@ -1,5 +1,5 @@
 // What each step of the mechanism shows: tensors, formula, and the arithmetic of the cell in focus.
-import { at, fixed, rowOf, sizeText } from '../numbers.js';
+import { at, fixed, masked, rowOf, sizeText } from '../numbers.js';
 import { RopeArithmetic } from './rope-arithmetic.jsx';
 import { SoftmaxRow } from './softmax-row.jsx';
 import { Line, Terms } from './terms.jsx';
@@ -40,14 +40,6 @@ const byChannel = (a, b, i, j) =>
 
 /** @param {HeadSteps} steps @param {number} i */
 const quoted = ({ tokens }, i) => `${i} “${tokens[i]}”`;
-
-/** The scores with −∞ where the mask hides. @param {HeadSteps} steps @returns {Tensor} */
-function masked({ scores, causal }) {
-  const [T] = scores.shape;
-  const data = scores.data.slice();
-  for (let i = 0; causal && i < T; i++) data.fill(Number.NEGATIVE_INFINITY, i * T + i + 1, (i + 1) * T);
-  return { data, shape: scores.shape };
-}
 
 /** @type {readonly Step[]} */
 export const kSteps = [
@@ -146,7 +138,7 @@ export const kSteps = [
     formula: 'stepMask',
     tensors: ({ steps }) => [
       { tensor: steps.scores, name: 'S', says: 'scores', isSquare: true },
-      { tensor: masked(steps), name: 'S + M', says: 'hatched: −∞', isSquare: true },
+      { tensor: masked(steps.scores, steps.causal), name: 'S + M', says: 'hatched: −∞', isSquare: true },
     ],
     withKey: true,
     arithmetic: ({ steps, row, column }) => (
@@ -161,7 +153,9 @@ export const kSteps = [
     title: 'Highest to zero, then exp',
     says: 'The highest score of a row is taken from all of them, which changes no weight and keeps exp from overflowing; the highest becomes e⁰ = 1.',
     formula: 'stepExp',
-    tensors: ({ steps }) => [{ tensor: masked(steps), name: 'S + M', says: 'scores', isSquare: true }],
+    tensors: ({ steps }) => [
+      { tensor: masked(steps.scores, steps.causal), name: 'S + M', says: 'scores', isSquare: true },
+    ],
     withKey: true,
     arithmetic: (cell) => <SoftmaxRow {...cell} isNormalised={false} />,
   },
@@ -170,8 +164,8 @@ export const kSteps = [
     says: 'Each row is divided by its sum. What is left adds up to 1: these are the attention weights, the matrix of the instrument.',
     formula: 'stepWeights',
     tensors: ({ steps }) => [
-      { tensor: masked(steps), name: 'S + M', says: 'scores', isSquare: true },
-      { tensor: steps.weights, name: 'A', says: 'weights', kind: 'weights', isSquare: true },
+      { tensor: masked(steps.scores, steps.causal), name: 'S + M', says: 'scores', isSquare: true },
+      { tensor: masked(steps.weights, steps.causal), name: 'A', says: 'weights', kind: 'weights', isSquare: true },
     ],
     withKey: true,
     arithmetic: (cell) => <SoftmaxRow {...cell} isNormalised />,
@@ -181,7 +175,7 @@ export const kSteps = [
     says: 'The answer: the values of all tokens in sight, each times its weight, added up.',
     formula: 'stepMix',
     tensors: ({ steps }) => [
-      { tensor: steps.weights, name: 'A', says: 'weights', kind: 'weights', isSquare: true },
+      { tensor: masked(steps.weights, steps.causal), name: 'A', says: 'weights', kind: 'weights', isSquare: true },
       { tensor: steps.v, name: 'V', says: 'values', rows: 'column', marksChannel: true },
       { tensor: steps.mixed, name: 'A V', says: 'this head’s output', marksChannel: true },
     ],

@@ -4,7 +4,7 @@ import { interpolateCividis } from 'd3-scale-chromatic';
 
 const kSteps = 255;
 
-/** @typedef {(readonly number[])[]} Steps red, green and blue of each */
+/** Red, green and blue of each step. @typedef {(readonly number[])[]} Steps */
 
 /** Blue below zero, orange above; the middle is the ground of the page. */
 const kEnds = {
@@ -27,14 +27,33 @@ const kSigned = Object.fromEntries(
 /** @param {'weights' | 'signed'} kind @param {string} theme */
 const stepsFor = (kind, theme) => (kind === 'weights' ? kWeights : (kSigned[theme] ?? kSigned.light));
 
-/** @param {'weights' | 'signed'} kind @param {string} theme @param {number} most the end of the scale @returns {(value: number) => readonly number[]} */
-export function colorsFor(kind, theme, most) {
-  const steps = stepsFor(kind, theme);
-  return (value) => {
-    const t = most > 0 ? value / most : 0;
-    const place = kind === 'weights' ? t : (t + 1) / 2;
-    return steps[Math.max(0, Math.min(kSteps - 1, Math.round(place * (kSteps - 1))))];
-  };
+/** As in the memory of an image. @param {Steps} steps */
+const pixelsOf = (steps) => new Uint32Array(Uint8ClampedArray.from(steps.flatMap((rgb) => [...rgb, 255])).buffer);
+
+/**
+ * A picture of [R, C] numbers, of at most so many rows and columns; numbers that aren't finite are left clear.
+ * @param {{ data: Float32Array, shape: readonly number[] }} tensor
+ * @param {{ kind: 'weights' | 'signed', theme: string, most: number, rows: number, columns: number }} look `most`: the end of
+ *   the scale
+ * @returns {ImageData}
+ */
+export function pictureOf({ data, shape: [R, C] }, { kind, theme, most, rows, columns }) {
+  const pixels = pixelsOf(stepsFor(kind, theme));
+  const image = new ImageData(columns, rows);
+  const memory = new Uint32Array(image.data.buffer);
+  const [low, span] = kind === 'weights' ? [0, most] : [-most, 2 * most];
+  const factor = span > 0 ? (kSteps - 1) / span : 0;
+  const middle = kind === 'weights' ? 0 : (kSteps - 1) / 2;
+  for (let r = 0; r < rows; r++) {
+    const from = Math.floor(((r + 0.5) * R) / rows) * C;
+    for (let c = 0; c < columns; c++) {
+      const value = data[from + Math.floor(((c + 0.5) * C) / columns)];
+      if (!Number.isFinite(value)) continue;
+      const step = factor > 0 ? (value - low) * factor : middle;
+      memory[r * columns + c] = pixels[Math.max(0, Math.min(kSteps - 1, Math.round(step)))];
+    }
+  }
+  return image;
 }
 
 /** @param {'weights' | 'signed'} kind @param {string} theme */

@@ -40,8 +40,10 @@ export function Plot({ label, x, y, series, marker = null, height = 220 }) {
     (/** @type {readonly [number, number]} */ point) => across(point[0]),
     (point) => up(point[1]),
   );
-  const xTicks = x.ticks ?? across.ticks(Math.max(2, Math.floor(width / 90)));
-  const yTicks = y.ticks ?? up.ticks(4);
+  const isIn = (/** @type {number[]} */ domain) => (/** @type {number} */ value) =>
+    value >= Math.min(...domain) && value <= Math.max(...domain);
+  const xTicks = x.ticks?.filter(isIn(across.domain())) ?? across.ticks(Math.max(2, Math.floor(width / 90)));
+  const yTicks = y.ticks?.filter(isIn(up.domain())) ?? up.ticks(4);
   const xText = x.format ?? across.tickFormat(4);
   const yText = y.format ?? up.tickFormat(4);
   return (

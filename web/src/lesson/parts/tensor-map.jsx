@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { fixed, range, sizeText } from '../numbers.js';
 import { useTheme } from '../theme.js';
-import { colorsFor, gradientOf } from './colors.js';
+import { gradientOf, pictureOf } from './colors.js';
 
 /** @import { Tensor } from '../../types.js' */
 
@@ -89,16 +89,11 @@ function draw(canvas, { tensor: { data, shape }, kind, theme, most, size, row, c
   }
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
   context.clearRect(0, 0, width, height);
-  const image = new ImageData(C, R);
-  const color = colorsFor(kind, theme, most);
-  for (let i = 0; i < data.length; i++) {
-    if (!Number.isFinite(data[i])) continue; // hidden: the hatching of the style sheet shows
-    image.data.set(color(data[i]), i * 4);
-    image.data[i * 4 + 3] = 255;
-  }
-  const small = new OffscreenCanvas(C, R);
+  const [rows, columns] = [Math.min(R, height), Math.min(C, width)];
+  const image = pictureOf({ data, shape }, { kind, theme, most, rows, columns });
+  const small = new OffscreenCanvas(columns, rows);
   /** @type {OffscreenCanvasRenderingContext2D} */ (small.getContext('2d')).putImageData(image, 0, 0);
-  context.imageSmoothingEnabled = width < C || height < R;
+  context.imageSmoothingEnabled = false;
   context.drawImage(small, 0, 0, width, height);
   const accent = getComputedStyle(canvas).getPropertyValue('--accent');
   const frames = [

@@ -15,10 +15,10 @@ export function Code() {
   return (
     <Section number={5} name="code" title="The same in code">
       <p>
-        The whole module, with this package and in plain PyTorch. The left one runs here, on an input and parameters
-        that PyTorch was given, too; its output is compared with PyTorch’s own, which was stored in double precision,
-        and with plain arithmetic in this page. Change it and run it again: without <code>rope</code>, say, or with
-        other heads.
+        The whole module, with this package and below it in plain PyTorch. It runs here, on an input of 17 tokens and
+        the parameters that PyTorch was given, too; its output is compared with PyTorch’s own, which was stored in
+        double precision, and with plain arithmetic in this page. Change it and run it again: without <code>rope</code>,
+        say, or with 4 heads.
       </p>
       <Pane />
     </Section>

@@ -2,7 +2,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { headName } from '../../state.js';
 import { useLesson } from '../context.js';
-import { fixed, rowOf, sizeText } from '../numbers.js';
+import { fixed, masked, rowOf, sizeText } from '../numbers.js';
 import { Formula } from '../parts/formula.jsx';
 import { Rope } from '../parts/rope.jsx';
 import { Section } from '../parts/section.jsx';
@@ -36,7 +36,7 @@ const kSymbols = [
     more: 'All products, divided so that their spread doesn’t grow with the width.',
   },
   {
-    ...{ symbol: 'm', sign: 'M', says: 'mask', kind: 'signed', tensor: maskOf, marks: 'cell' },
+    ...{ symbol: 'm', sign: 'M', says: 'mask', kind: 'signed', tensor: (steps) => maskOf(steps), marks: 'cell' },
     more: '0 where token i may see token j, −∞ above the diagonal: nobody sees what comes later.',
   },
   {
@@ -45,7 +45,7 @@ const kSymbols = [
       sign: 'softmax',
       says: 'weights',
       kind: 'weights',
-      tensor: ({ weights }) => weights,
+      tensor: ({ weights, causal }) => masked(weights, causal),
       marks: 'cell',
     },
     more: 'Each row adds up to 1. This is the matrix that the instrument shows.',
@@ -61,11 +61,7 @@ const kSymbols = [
 ];
 
 /** @param {HeadSteps} steps @returns {Tensor} */
-function maskOf({ tokens: { length: T }, causal }) {
-  const data = new Float32Array(T * T);
-  for (let i = 0; causal && i < T; i++) data.fill(Number.NEGATIVE_INFINITY, i * T + i + 1, (i + 1) * T);
-  return { data, shape: [T, T] };
-}
+const maskOf = ({ tokens: { length: T }, causal }) => masked({ data: new Float32Array(T * T), shape: [T, T] }, causal);
 
 export function Formulas() {
   return (
