@@ -95,7 +95,7 @@ test('a long text: the first 256 tokens are computed, and the page says so and w
     assert.deepEqual([state.count, state.size], [256, 5 * 4 * 256 * 256]);
     const note = await page.locator('#token-count').textContent();
     assert.match(note, new RegExp(`first 256 of ${state.total} tokens.*trained on at most 256`));
-    assert.ok((await page.locator('*').count()) < 12 * 256, 'elements grow with the tokens, not with their square');
+    assert.ok((await page.locator('*').count()) < 20 * 256, 'elements grow with the tokens, not with their square');
   });
 });
 

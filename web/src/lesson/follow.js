@@ -1,6 +1,8 @@
 // A section that is scrolled to sets the instrument; the reader may take over, and go back.
 
-/** @import { State, Store } from '../state.js' */
+import { kDefaults } from '../state.js';
+
+/** @import { Settings, State, Store } from '../state.js' */
 
 /** Of each section that has one, the view of the instrument that helps. @type {Readonly<Record<string, Partial<State>>>} */
 const kViews = {
@@ -9,14 +11,15 @@ const kViews = {
   mechanism: { model: 'trained', at: [4, 2] },
 };
 
-/** Choices that are the instrument's view; a text or a cell isn't. @type {readonly (keyof State)[]} */
+/** Choices that are the instrument's view; a text or a cell isn't. @type {readonly (keyof Settings)[]} */
 const kOwn = ['model', 'at', 'causal', 'rope', 'heads', 'off'];
 
 /**
  * @param {Store} store @param {(isFollowing: boolean) => void} changed
  */
 export function createFollower(store, changed) {
-  let isFollowing = true;
+  // An address that has a view of its own is the reader's choice.
+  let isFollowing = kOwn.every((each) => JSON.stringify(store.state[each]) === JSON.stringify(kDefaults[each]));
   let isOurs = false;
   let name = 'intuition';
 
@@ -33,17 +36,14 @@ export function createFollower(store, changed) {
   }
 
   return {
+    get isFollowing() {
+      return isFollowing;
+    },
     /** @param {string} section that the reader has come to */
     enter(section) {
       if (section === name) return;
       name = section;
       if (isFollowing) apply();
-    },
-    /** Changes that the lesson itself makes for the reader. @param {() => void} change */
-    own(change) {
-      isOurs = true;
-      change();
-      isOurs = false;
     },
     back() {
       isFollowing = true;

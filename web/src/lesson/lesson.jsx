@@ -35,13 +35,13 @@ export function showLesson(options) {
 function Lesson({ store, engine, ready, run }) {
   const state = useStore(store);
   const done = useDone();
-  const { current, seen, follower, isFollowing } = useSections(store);
+  const { current, seen, follower } = useSections(store);
   const { model, text, off, at, heads, causal, rope, seed } = state;
   const steps = useAnswer({ engine, ready }, 'steps', { model, text, off, at, layer: { heads, causal, rope, seed } });
   const shared = useMemo(() => ({ store, state, engine, ready, steps, done }), [state, steps, done]);
   return (
     <LessonContext.Provider value={shared}>
-      <Progress current={current} seen={seen} isFollowing={isFollowing} onBack={follower.back} />
+      <Progress current={current} seen={seen} isFollowing={follower.isFollowing} onBack={follower.back} />
       <p class="lede">
         Scaled dot-product and multi-head attention in seven short sections, about twenty minutes. A small trained
         language model reads your text as you type, and every number here is computed on your device as you look at it.
@@ -83,7 +83,7 @@ function useDone() {
 function useSections(store) {
   const [current, setCurrent] = useState(kParts[0].name);
   const [seen, setSeen] = useState(/** @type {ReadonlySet<string>} */ (new Set([kParts[0].name])));
-  const [isFollowing, setFollowing] = useState(true);
+  const [, setFollowing] = useState(true);
   const follower = useMemo(() => createFollower(store, setFollowing), [store]);
   useEffect(() => {
     const observer = new IntersectionObserver(
@@ -101,5 +101,5 @@ function useSections(store) {
     for (const part of document.querySelectorAll('[data-part]')) observer.observe(part);
     return () => observer.disconnect();
   }, [follower]);
-  return { current, seen, follower, isFollowing };
+  return { current, seen, follower };
 }

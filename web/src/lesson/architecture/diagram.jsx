@@ -44,7 +44,7 @@ export function Diagram({ parts, chosen, onChoose }) {
             role="radio"
             aria-checked={part.name === chosen}
             aria-label={`${part.title}, ${part.parameters.toLocaleString('en')} parameters`}
-            tabIndex={part.name === chosen ? 0 : -1}
+            tabindex={part.name === chosen ? 0 : -1}
             data-name={part.name}
             class="box"
             onClick={() => onChoose(part.name)}
@@ -69,9 +69,9 @@ export function Diagram({ parts, chosen, onChoose }) {
 function Around({ from, to, middle }) {
   return (
     <g class="around">
-      <path d={`M ${middle} ${from} H 12 V ${to} H ${middle - 6}`} />
-      <circle cx={middle} cy={to} r="6" />
-      <path d={`M ${middle - 3} ${to} h 6 M ${middle} ${to - 3} v 6`} />
+      <path class="around-line" d={`M ${middle} ${from} H 12 V ${to} H ${middle - 6}`} />
+      <circle class="plus" cx={middle} cy={to} r="6" />
+      <path class="around-line" d={`M ${middle - 3} ${to} h 6 M ${middle} ${to - 3} v 6`} />
     </g>
   );
 }

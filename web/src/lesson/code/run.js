@@ -6,6 +6,7 @@ import runtimeUrl from './runtime.js?worker&url';
 /** @typedef {{ lines: string[], output: Tensor | null, error: string | null, milliseconds: number }} Outcome */
 
 const kPatience = 20_000;
+const kSilent = 'no reason given';
 
 /**
  * Imports of the two modules that there are become constants, exports become messages; no line moves.
@@ -28,7 +29,19 @@ export function sourceFor(code, given) {
 }
 
 /** @param {string} code @param {Record<string, unknown>} given @returns {Promise<Outcome>} */
-export function runModule(code, given) {
+export async function runModule(code, given) {
+  const outcome = await runOnce(code, given);
+  if (outcome.error !== kSilent) return outcome;
+  // A browser says nothing of text that it can't read; nor does it when workers from text are forbidden.
+  const isForbidden = (await runOnce('', {})).error !== null;
+  const error = isForbidden
+    ? 'This page’s policy forbids workers made from text, so the code can’t run here.'
+    : 'The code can’t be read: there is a syntax error in it.';
+  return { ...outcome, error };
+}
+
+/** @param {string} code @param {Record<string, unknown>} given @returns {Promise<Outcome>} */
+function runOnce(code, given) {
   const start = performance.now();
   const url = URL.createObjectURL(new Blob([sourceFor(code, given)], { type: 'text/javascript' }));
   /** @type {string[]} */
@@ -53,11 +66,7 @@ export function runModule(code, given) {
     worker.addEventListener('error', (event) => {
       event.preventDefault();
       const place = event.lineno ? ` (line ${event.lineno})` : '';
-      end(
-        event.message
-          ? `${event.message}${place}`
-          : 'This page’s policy forbids workers made from text, so the code can’t run here.',
-      );
+      end(event.message ? `${event.message}${place}` : kSilent);
     });
   });
 }

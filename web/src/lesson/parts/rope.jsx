@@ -24,16 +24,9 @@ export function Rope() {
     [steps, row, column],
   );
   const rope = steps?.rope ?? kDefaultRope;
-  const [m, n] = [row + shift, column + shift + move];
+  const positions = /** @type {const} */ ([row + shift, column + shift + move]);
   const ask = (/** @type {(readonly [number, number])[]} */ pairs) => vectors && { ...vectors, rope, pairs };
-  const turned = useAnswer(
-    lesson,
-    'ropeScores',
-    ask([
-      [m, n],
-      [row, column],
-    ]),
-  );
+  const turned = useAnswer(lesson, 'ropeScores', ask([positions, [row, column]]));
   const byDistance = useAnswer(
     lesson,
     'ropeScores',
@@ -41,7 +34,9 @@ export function Rope() {
   );
   if (!steps || !vectors || !turned) return <figure class="panel rope-panel" />;
   const D = vectors.q.length;
+  const [m, n] = turned.pairs[0]; // of the answer that is shown
   const distance = m - n;
+
   return (
     <figure class="panel rope-panel" id="rope">
       <figcaption>
@@ -107,11 +102,11 @@ function Clock({ i, D, rope, q, k }) {
   return (
     <div class="clock">
       <svg viewBox="-50 -50 100 100" role="img" aria-label={`Pair ${i + 1}, turned by ${theta.toPrecision(3)} a token`}>
-        <circle r="46" />
+        <circle class="clock-face" r="46" />
         {hands.map(({ kind, x, y }) => (
           <g key={kind} class={`hand ${kind}`}>
             <line x2={(44 * x) / most} y2={(-44 * y) / most} />
-            <circle cx={(44 * x) / most} cy={(-44 * y) / most} r="4" />
+            <circle class="hand-tip" cx={(44 * x) / most} cy={(-44 * y) / most} r="4" />
           </g>
         ))}
       </svg>

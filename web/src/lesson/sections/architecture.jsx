@@ -121,6 +121,7 @@ function Inspector() {
 /** Round, where a slider of powers gives it. @param {number} power */
 function lengthOf(power) {
   const T = 2 ** power;
+  if (Number.isInteger(power)) return T;
   return T < 64 ? Math.round(T) : Number(T.toPrecision(2));
 }
 
