@@ -70,17 +70,19 @@ test('an address with a view of its own is not overruled', async () => {
   });
 });
 
-test('the mask off and on, and back to the trained model', async () => {
+test('the mask off and on: the instrument and the pictures follow', async () => {
   await visit('', {}, async (page) => {
     await goTo(page, 'formulas');
     const part = page.locator('#part-formulas');
     await part.getByRole('button', { name: 'Without the mask' }).click();
     assert.equal((await stateOf(page)).causal, false);
+    await part.getByRole('img', { name: /^M, 34 by 34, from 0\.00 to 0\.00/ }).waitFor();
+    const stepper = page.locator('#stepper');
+    await stepper.getByRole('button', { name: 'Step 6' }).click();
+    await stepper.getByText('This layer runs without a mask').waitFor();
     await part.getByRole('button', { name: 'With the mask' }).click();
     assert.equal((await stateOf(page)).causal, true);
-    await part.getByRole('button', { name: 'The trained model' }).click();
-    const { state, layers } = await stateOf(page);
-    assert.deepEqual([state.model, layers], ['trained', 5]);
+    await stepper.getByText('Outside, every score is −∞').waitFor();
   });
 });
 
@@ -108,12 +110,12 @@ test('on a phone the instrument folds to tokens and a matrix of a third of the h
   await visit('', { ...phone, hasTouch: true }, async (page) => {
     await settledLesson(page);
     await goTo(page, 'mechanism');
-    const box = await page.locator('#instrument').boundingBox();
+    const box = await page.locator('#stage').boundingBox();
     assert.ok(box.y === 0 && box.height < 844 * 0.36, JSON.stringify(box));
     const sees = (selector) => page.locator(selector).first().isVisible();
     assert.deepEqual(await Promise.all(['#tokens', '#map', '#readout'].map(sees)), [true, true, true]);
     assert.deepEqual(await Promise.all(['#text', '#head-grid', '#row-panel'].map(sees)), [false, false, false]);
-    const fold = page.locator('#fold');
+    const fold = page.locator('#fold-bar');
     for (const [name, selector] of [
       ['Text', '#text'],
       ['Heads', '#head-grid'],

@@ -3,12 +3,17 @@ import { load } from 'attention-wasm';
 import { lessonCalls } from '../lesson/engine/calls.js';
 import { ownFiles, shippedFiles } from './files.js';
 import { LanguageModel } from './language-model.js';
+import { matrixOf, thumbnailsOf } from './matrix.js';
 import { effectOf, headScores } from './measure.js';
+import { kAsTrained } from './rules.js';
 import { createUntrained } from './untrained.js';
 
-/** @import { BuildInfo, Candidate, Effect, HeadName, HeadScores, ModelInfo, Progress, Run } from '../types.js' */
-/** @import { Source } from '../lesson/engine/steps.js' */
+/** @import { BuildInfo, Candidate, Effect, HeadName, HeadScores, LensLayer, Matrix, MatrixView, ModelInfo, Progress, Run, Thumbnails } from '../types.js' */
+/** @import { Origin } from '../lesson/engine/steps.js' */
+/** @import { Wanted } from './language-model.js' */
+/** @import { Source } from './matrix.js' */
 /** @import { LayerSettings } from './untrained.js' */
+/** @import { WritingSettings } from './writing.js' */
 
 /** @typedef {'trained' | 'own' | 'untrained'} ModelName */
 
@@ -18,12 +23,12 @@ const attention = load();
 const models = {};
 /** @type {ReturnType<typeof createUntrained> | null} */
 let untrained = null;
-/** Of a model of the reader's own the files are not kept: they may be large. @type {Partial<Record<ModelName, Source>>} */
-const sources = {};
+/** Of a model of the reader's own the files are not kept: they may be large. @type {Partial<Record<ModelName, Origin>>} */
+const origins = {};
 /** @param {(progress: Progress) => void} report */
 const trained = (report) => {
   models.trained ??= Promise.all([attention, shippedFiles(report)]).then(([kernels, files]) => {
-    sources.trained = { config: files.config, weights: files.weights[0] };
+    origins.trained = { config: files.config, weights: files.weights[0] };
     return LanguageModel.load(kernels, files, report);
   });
   return models.trained;
@@ -36,17 +41,16 @@ async function languageModel(name) {
   return model;
 }
 
-/** @param {string} text @param {LayerSettings} settings @returns {Promise<Run>} */
-async function runUntrained(text, settings) {
-  untrained ??= createUntrained(await attention);
-  return untrained.run(text, settings);
+/** @param {ModelName} name @returns {Promise<{ source: Source, before: Source } | null>} */
+async function sourcesOf(name) {
+  return name === 'untrained' ? (untrained?.sources ?? null) : (await languageModel(name)).sources;
 }
 
-/** @param {ModelName} name @returns {Source} */
-function sourceOf(name) {
-  const source = sources[name];
-  if (!source) throw new Error('no such model is loaded');
-  return source;
+/** @param {ModelName} name @returns {Origin} */
+function originOf(name) {
+  const origin = origins[name];
+  if (!origin) throw new Error('no such model is loaded');
+  return origin;
 }
 
 /** @typedef {(progress: Progress) => void} Report */
@@ -68,27 +72,63 @@ export const calls = {
     const made = await ownFiles(files, report);
     const model = await LanguageModel.load(await attention, made, report);
     try {
-      model.run('a', []); // what can't be run is refused here
+      model.run({ text: 'a', added: [], off: [], change: kAsTrained }); // what can't be run is refused here
     } catch (error) {
       model.dispose();
       throw error;
     }
     const former = models.own;
     models.own = Promise.resolve(model);
-    sources.own = { config: made.config, weights: null };
+    origins.own = { config: made.config, weights: null };
     (await former)?.dispose();
     return model.info;
   },
 
-  /** @param {{ model: ModelName, text: string, off: HeadName[], layer: LayerSettings }} wanted @returns {Promise<Run>} */
-  async run({ model, text, off, layer }) {
-    if (model !== 'untrained') return (await languageModel(model)).run(text, off);
-    return runUntrained(text, layer);
+  /** @param {Wanted & { model: ModelName, layer: LayerSettings }} wanted @returns {Promise<Run>} */
+  async run({ model, layer, ...wanted }) {
+    if (model !== 'untrained') {
+      const language = await languageModel(model);
+      await language.stopWriting();
+      return language.run(wanted);
+    }
+    untrained ??= createUntrained(await attention);
+    return untrained.run(wanted.text, layer);
+  },
+
+  /** Of the last run. @param {{ model: ModelName, view: MatrixView }} wanted @returns {Promise<Matrix | null>} */
+  async matrix({ model, view }) {
+    const sources = await sourcesOf(model);
+    return sources && sources.source.T > view.from ? matrixOf(view, sources.source, sources.before) : null;
+  },
+
+  /**
+   * Of one layer of the last run.
+   * @param {{ model: ModelName, layer: number, side: number, hideFirst: boolean }} wanted
+   * @returns {Promise<Thumbnails | null>}
+   */
+  async thumbnails({ model, layer, side, hideFirst }) {
+    const sources = await sourcesOf(model);
+    return sources && sources.source.T > 0 ? thumbnailsOf(sources.source, layer, side, hideFirst) : null;
   },
 
   /** @param {{ model: ModelName, row: number }} wanted @returns {Promise<Candidate[]>} */
   async predict({ model, row }) {
     return (await languageModel(model)).predict(row);
+  },
+
+  /** @param {{ model: ModelName, row: number }} wanted @returns {Promise<LensLayer[]>} */
+  async lens({ model, row }) {
+    return (await languageModel(model)).lens(row);
+  },
+
+  /** @param {Wanted & { model: ModelName, settings: WritingSettings }} wanted */
+  async startWriting({ model, ...wanted }) {
+    return (await languageModel(model)).startWriting(wanted);
+  },
+
+  /** @param {{ model: ModelName }} wanted */
+  async writeNext({ model }) {
+    return (await languageModel(model)).writeNext();
   },
 
   /** @param {{ model: ModelName, off: HeadName[] }} wanted @returns {Promise<Effect>} */
@@ -101,7 +141,7 @@ export const calls = {
     return headScores(await languageModel(model));
   },
 
-  ...lessonCalls({ attention, languageModel, sourceOf, runUntrained }),
+  ...lessonCalls({ attention, languageModel, originOf }),
 };
 
 self.addEventListener('message', async ({ data: { id, call, argument } }) => {

@@ -4,7 +4,7 @@ import { byId, element } from '../views/element.js';
 const kParts = { text: 'Text', heads: 'Heads', row: 'Row', all: 'All' };
 
 export function createFold() {
-  const page = byId('instrument');
+  const page = byId('stage');
   const buttons = Object.entries(kParts).map(([name, label]) => {
     const button = element('button', { type: 'button', 'aria-pressed': 'false' }, label);
     button.addEventListener('click', () => open(page.dataset.open === name ? null : name));
@@ -18,7 +18,7 @@ export function createFold() {
     page.scrollTop = 0;
     for (const { name, button } of buttons) button.setAttribute('aria-pressed', String(name === wanted));
   }
-  const bar = byId('fold');
+  const bar = byId('fold-bar');
   bar.setAttribute('role', 'group');
   bar.setAttribute('aria-label', 'Parts of the instrument');
   bar.append(...buttons.map(({ button }) => button));

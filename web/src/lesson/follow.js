@@ -4,15 +4,31 @@ import { kDefaults } from '../state.js';
 
 /** @import { Settings, State, Store } from '../state.js' */
 
+/** One head of the trained model, as it was trained. */
+const kAsItIs = /** @type {const} */ ({ model: 'trained', combine: 'one', show: 'weights', mask: true, rotary: true });
+
 /** Of each section that has one, the view of the instrument that helps. @type {Readonly<Record<string, Partial<State>>>} */
 const kViews = {
-  intuition: { model: 'trained', at: [4, 2] },
-  formulas: { model: 'trained', at: [2, 3] },
-  mechanism: { model: 'trained', at: [4, 2] },
+  intuition: { ...kAsItIs, at: [4, 2] },
+  formulas: { ...kAsItIs, at: [2, 3] },
+  mechanism: { ...kAsItIs, at: [4, 2] },
 };
 
 /** Choices that are the instrument's view; a text or a cell isn't. @type {readonly (keyof Settings)[]} */
-const kOwn = ['model', 'at', 'causal', 'rope', 'heads', 'off'];
+const kOwn = [
+  'model',
+  'at',
+  'causal',
+  'rope',
+  'heads',
+  'off',
+  'combine',
+  'show',
+  'mask',
+  'rotary',
+  'scale',
+  'temperature',
+];
 
 /**
  * @param {Store} store @param {(isFollowing: boolean) => void} changed

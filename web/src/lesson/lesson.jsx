@@ -36,8 +36,11 @@ function Lesson({ store, engine, ready, run }) {
   const state = useStore(store);
   const done = useDone();
   const { current, seen, follower } = useSections(store);
-  const { model, text, off, at, heads, causal, rope, seed } = state;
-  const steps = useAnswer({ engine, ready }, 'steps', { model, text, off, at, layer: { heads, causal, rope, seed } });
+  const { model, text, added, off, at, heads, causal, rope, seed } = state;
+  const { mask, scale, temperature, rotary, softcap, window } = state;
+  const change = { mask, scale, temperature, rotary, softcap, window };
+  const layer = { heads, causal, rope, seed };
+  const steps = useAnswer({ engine, ready }, 'steps', { model, text, added, off, change, at, layer });
   const shared = useMemo(() => ({ store, state, engine, ready, steps, done }), [state, steps, done]);
   return (
     <LessonContext.Provider value={shared}>

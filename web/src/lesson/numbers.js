@@ -1,6 +1,8 @@
 // Numbers as the lesson writes them, and small arithmetic on tensors.
 
-/** @import { Tensor } from '../types.js' */
+import { visibleKeys } from '../engine/rules.js';
+
+/** @import { Rule, Tensor } from '../types.js' */
 
 /** With a real minus sign. @param {number} value @param {number} [digits] */
 export function fixed(value, digits = 3) {
@@ -53,10 +55,13 @@ export function range(data) {
   return low > high ? [0, 0] : [low, high];
 }
 
-/** The same with −∞ where a causal mask hides the key. @param {Tensor} tensor [T, T] @param {boolean} causal @returns {Tensor} */
-export function masked({ data, shape }, causal) {
+/** The same with −∞ where a row doesn't see the key. @param {Tensor} tensor [T, T] @param {Rule} rule @returns {Tensor} */
+export function masked({ data, shape }, rule) {
   const [T] = shape;
-  const hidden = data.slice();
-  for (let i = 0; causal && i < T; i++) hidden.fill(Number.NEGATIVE_INFINITY, i * T + i + 1, (i + 1) * T);
+  const hidden = new Float32Array(data.length).fill(Number.NEGATIVE_INFINITY);
+  for (let i = 0; i < T; i++) {
+    const [first, last] = visibleKeys(rule, i, T);
+    hidden.set(data.subarray(i * T + first, i * T + last + 1), i * T + first);
+  }
   return { data: hidden, shape };
 }

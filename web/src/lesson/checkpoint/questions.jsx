@@ -1,5 +1,7 @@
 // The questions: some about attention as such, some made from the reader's own sentence and judged by the kernel's numbers.
+
 import { hashText } from '../../engine/random.js';
+import { visibleKeys } from '../../engine/rules.js';
 import { headName } from '../../state.js';
 import { fixed, rowOf } from '../numbers.js';
 
@@ -49,11 +51,11 @@ export function heaviestQuestion(steps) {
   const { tokens, weights } = steps;
   const row = rowToGuess(steps);
   const values = rowOf(weights, row);
-  const visible = steps.causal ? row + 1 : tokens.length;
-  const order = Array.from({ length: visible }, (_, j) => j).sort((a, b) => values[b] - values[a]);
+  const [first, last] = visibleKeys(steps.rule, row, tokens.length);
+  const order = Array.from({ length: last - first + 1 }, (_, j) => first + j).sort((a, b) => values[b] - values[a]);
   const [best] = order;
   const others = [row, row - 1, 0, ...order.slice(1)].filter(
-    (j, i, all) => j >= 0 && j !== best && all.indexOf(j) === i,
+    (j, i, all) => j >= first && j !== best && all.indexOf(j) === i,
   );
   const keys = [best, ...others.slice(0, 3)].sort((a, b) => a - b);
   const name = (/** @type {number} */ j) => `${j} “${tokens[j]}”`;
@@ -88,7 +90,7 @@ export function maskQuestion(steps) {
       says: count === row ? 'It sees itself, too.' : 'It sees those before it and itself, and none behind.',
     })),
     right: counts.indexOf(row + 1),
-    explains: `The keys 0 to ${row}: row ${row} of the weights has ${row + 1} numbers that may differ from 0${steps.causal ? `, and they add up to ${fixed(rowOf(steps.weights, row).reduce((sum, weight) => sum + weight, 0))}` : ''}.`,
+    explains: `The keys 0 to ${row}: row ${row} of the weights has ${row + 1} numbers that may differ from 0${steps.rule.causal ? `, and they add up to ${fixed(rowOf(steps.weights, row).reduce((sum, weight) => sum + weight, 0))}` : ''}.`,
   };
 }
 

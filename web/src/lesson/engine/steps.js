@@ -1,20 +1,22 @@
 // One head at work, step by step: every tensor between the hidden states and what the head adds to them.
 import { readSafetensors } from 'attention-wasm/safetensors';
+import { kindsOf } from '../../engine/rules.js';
 import { ropeOf } from './rope-of.js';
 
 /** @import { Attention } from 'attention-wasm' */
 /** @import { LanguageModel } from '../../engine/language-model.js' */
-/** @import { HeadName, Run, Tensor } from '../../types.js' */
+/** @import { HeadName, Rule, Run, Tensor, WhatIf } from '../../types.js' */
 /** @import { RopeSettings } from './rope-of.js' */
 
-/** Files that a model was made from; the weights of a model of the reader's own aren't kept. @typedef {{ config: Record<string, any>, weights: Uint8Array | null }} Source */
+/** Files that a model was made from; the weights of a model of the reader's own aren't kept. @typedef {{ config: Record<string, any>, weights: Uint8Array | null }} Origin */
 
 /**
  * @typedef {object} HeadSteps
  * @property {string[]} tokens
  * @property {HeadName} at
  * @property {number} heads @property {number} kvHeads @property {number} kvHead @property {number} D @property {number} width
- * @property {number} scale @property {boolean} causal
+ * @property {number} scale what products are multiplied by @property {number} softcap 0: off
+ * @property {Rule} rule what a row sees
  * @property {RopeSettings | null} rope
  * @property {Tensor | null} x [T, width] what the projections take
  * @property {Tensor} q [T, D] of this head, not yet turned @property {Tensor} k @property {Tensor} v
@@ -63,18 +65,21 @@ function rowsOf({ data, shape: [, K] }, from, count) {
 /**
  * From queries, keys and values as the scores take them.
  * @param {Attention} attention @param {{ q: Tensor, k: Tensor, v: Tensor }} all [H, T, D] and [Hkv, T, D]
- * @param {number} head @param {{ scale: number, isCausal: boolean, windowSize?: readonly [number, number] }} options
+ * @param {number} head @param {{ scale: number, softcap: number, rule: Rule }} kind
  */
-function mix(attention, { q, k, v }, head, options) {
+function mix(attention, { q, k, v }, head, { scale, softcap, rule }) {
+  const windowSize = /** @type {const} */ ([rule.left, rule.right]);
+  const options = { scale, softcap, isCausal: rule.causal, windowSize };
   const kvHead = Math.floor((head * k.shape[0]) / q.shape[0]);
   const [one, key, value] = [headOf(q, head), headOf(k, kvHead), headOf(v, kvHead)];
-  const stage = (/** @type {number} */ scale) =>
-    attention.scaledDotProductAttention(one, key, value, { scale, needWeights: { stage: 'scores' } }).weights;
+  const stage = (/** @type {object} */ how, /** @type {'scores' | 'capped'} */ name) =>
+    attention.scaledDotProductAttention(one, key, value, { ...how, needWeights: { stage: name } }).weights;
   const { output, weights } = attention.scaledDotProductAttention(one, key, value, { ...options, needWeights: true });
   const { output: every } = attention.scaledDotProductAttention(q, k, v, options);
   return {
     ...{ kvHead, v: value, turned: { q: one, k: key } },
-    ...{ products: plain(stage(1)), scores: plain(stage(options.scale)), weights: plain(weights) },
+    ...{ products: plain(stage({ scale: 1 }, 'scores')), scores: plain(stage({ scale, softcap }, 'capped')) },
+    weights: plain(weights),
     ...{ mixed: plain(output), joined: join(/** @type {Tensor} */ (every)) },
   };
 }
@@ -98,36 +103,36 @@ function asFloats(attention, weight) {
 }
 
 /**
- * @param {Attention} attention @param {LanguageModel} model @param {Source} source
- * @param {{ text: string, off: HeadName[], at: HeadName }} wanted
+ * @param {Attention} attention @param {LanguageModel} model @param {Origin} origin
+ * @param {{ text: string, added: readonly number[], off: HeadName[], change: WhatIf, at: HeadName }} wanted
  * @returns {HeadSteps | null} null where the head isn't there
  */
-export function languageSteps(attention, model, source, { text, off, at }) {
-  const { heads, kvHeads, layers, width, longest } = model.info;
+export function languageSteps(attention, model, origin, { text, added, off, change, at }) {
+  const { heads, kvHeads, layers, width, attention: trained } = model.info;
   const [layer, head] = at;
-  const { ids, tokens } = model.encode(text);
+  const { ids, tokens } = model.tokensOf(text, added);
   if (layer >= layers || head >= heads || ids.length === 0) return null;
   const capture = { queries: true, keys: true, values: true, hidden: true };
-  const { queries, keys, values, hidden } = model.forward(ids.slice(0, longest), off, capture);
+  const { queries, keys, values, hidden } = model.forward(ids, off, capture, 'last', change);
   if (!queries || !keys || !values || !hidden) throw new Error('the model gave no queries');
   const all = { q: plain(queries[layer]), k: plain(keys[layer]), v: plain(values[layer]) };
   const D = all.q.shape[2];
-  const { scale, windowSize } = model.sizes.attention[layer];
-  const rope = ropeOf(source.config, D);
+  const kind = kindsOf(change, trained)[layer];
+  const rope = change.rotary ? ropeOf(origin.config, D) : null;
   const back = (/** @type {Tensor} */ x) =>
     plain(attention.rope(x, { .../** @type {RopeSettings} */ (rope), inverse: true }));
-  const rest = mix(attention, all, head, { scale, isCausal: true, windowSize });
+  const rest = mix(attention, all, head, kind);
   const { turned, joined } = rest;
   return {
-    ...{ tokens: tokens.slice(0, longest), at, heads, kvHeads, D, width, scale, causal: true, rope },
+    ...{ tokens, at, heads, kvHeads, D, width, rope, ...kind },
     ...{ q: rope ? back(turned.q) : turned.q, k: rope ? back(turned.k) : turned.k },
     ...rest,
-    ...projections(attention, source, { layer, head, kvHead: rest.kvHead, D }, hidden[layer], joined),
+    ...projections(attention, origin, { layer, head, kvHead: rest.kvHead, D }, hidden[layer], joined),
   };
 }
 
 /**
- * @param {Attention} attention @param {Source} source @param {{ layer: number, head: number, kvHead: number, D: number }} place
+ * @param {Attention} attention @param {Origin} origin @param {{ layer: number, head: number, kvHead: number, D: number }} place
  * @param {{ data: Float32Array, shape: readonly number[] }} hidden @param {Tensor} joined
  * @returns {Pick<HeadSteps, 'x' | 'output' | 'parameters'>}
  */
@@ -150,7 +155,7 @@ function projections(attention, { config, weights }, { layer, head, kvHead, D },
  * @param {Attention} attention @param {Run} run @param {HeadName} at
  * @returns {HeadSteps | null}
  */
-export function layerSteps(attention, { tokens, heads, causal, layer }, at) {
+export function layerSteps(attention, { tokens, heads, rules: [rule], layer }, at) {
   const head = at[1];
   if (!layer || head >= heads || tokens.length === 0) return null;
   const width = layer.x.shape[2];
@@ -161,10 +166,10 @@ export function layerSteps(attention, { tokens, heads, causal, layer }, at) {
   const rope = layer.config.rope ? { .../** @type {RopeSettings} */ (layer.config.rope), base: 10000 } : null;
   const turn = (/** @type {Tensor} */ each) => (rope ? plain(attention.rope(each, rope)) : each);
   const scale = 1 / Math.sqrt(D);
-  const rest = mix(attention, { q: turn(q), k: turn(k), v }, head, { scale, isCausal: causal });
+  const rest = mix(attention, { q: turn(q), k: turn(k), v }, head, { scale, softcap: 0, rule });
   const part = (/** @type {string} */ name) => rowsOf(weight(name), head * D, D);
   return {
-    ...{ tokens, at: [0, head], heads, kvHeads: heads, D, width, scale, causal, rope, x },
+    ...{ tokens, at: [0, head], heads, kvHeads: heads, D, width, scale, softcap: 0, rule, rope, x },
     ...{ q: headOf(q, head), k: headOf(k, head) },
     ...rest,
     output: plain(attention.linear(rest.joined, weight('out'))),

@@ -1,5 +1,6 @@
 // A row of scores on its way to weights: highest subtracted, exp, sum, divided.
 import { useEffect, useRef } from 'preact/hooks';
+import { visibleKeys } from '../../engine/rules.js';
 import { at, fixed, rowOf } from '../numbers.js';
 import { Line } from './terms.jsx';
 
@@ -12,7 +13,9 @@ export function SoftmaxRow({ steps, row, column, isNormalised }) {
     const line = /** @type {HTMLElement | null | undefined} */ (region.current?.querySelector('.chosen'));
     if (region.current && line) region.current.scrollTop = line.offsetTop - region.current.clientHeight / 2;
   }, [steps, row, column]);
-  const scores = Array.from(rowOf(steps.scores, row).slice(0, steps.causal ? row + 1 : undefined));
+  const [first, last] = visibleKeys(steps.rule, row, steps.tokens.length);
+  const scores = Array.from(rowOf(steps.scores, row).slice(first, last + 1));
+  const mine = column - first;
   const highest = Math.max(...scores);
   const powers = scores.map((score) => Math.exp(score - highest));
   const sum = powers.reduce((total, power) => total + power, 0);
@@ -20,13 +23,13 @@ export function SoftmaxRow({ steps, row, column, isNormalised }) {
     <>
       {isNormalised ? (
         <Line>
-          {fixed(powers[column], 4)} / {fixed(sum, 4)} ={' '}
+          {fixed(powers[mine], 4)} / {fixed(sum, 4)} ={' '}
           <b id="weight-in-focus">{fixed(at(steps.weights, row, column), 4)}</b>
         </Line>
       ) : (
         <Line>
-          exp({fixed(scores[column])} − {highest < 0 ? `(${fixed(highest)})` : fixed(highest)}) = exp(
-          {fixed(scores[column] - highest)}) = <b>{fixed(powers[column], 4)}</b>
+          exp({fixed(scores[mine])} − {highest < 0 ? `(${fixed(highest)})` : fixed(highest)}) = exp(
+          {fixed(scores[mine] - highest)}) = <b>{fixed(powers[mine], 4)}</b>
         </Line>
       )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reachable by keys */}
@@ -53,14 +56,14 @@ export function SoftmaxRow({ steps, row, column, isNormalised }) {
           </thead>
           <tbody>
             {scores.map((score, j) => (
-              <tr key={j} class={j === column ? 'chosen' : ''}>
+              <tr key={j} class={j === mine ? 'chosen' : ''}>
                 <th scope="row">
-                  {j} “{steps.tokens[j]}”
+                  {first + j} “{steps.tokens[first + j]}”
                 </th>
                 <td class="right">{fixed(score)}</td>
                 <td class="right">{fixed(score - highest)}</td>
                 <td class="right">{fixed(powers[j], 4)}</td>
-                {isNormalised && <td class="right">{fixed(at(steps.weights, row, j), 4)}</td>}
+                {isNormalised && <td class="right">{fixed(at(steps.weights, row, first + j), 4)}</td>}
               </tr>
             ))}
           </tbody>

@@ -1,4 +1,5 @@
 // What each step of the mechanism shows: tensors, formula, and the arithmetic of the cell in focus.
+import { visibleKeys } from '../../engine/rules.js';
 import { at, fixed, masked, rowOf, sizeText } from '../numbers.js';
 import { RopeArithmetic } from './rope-arithmetic.jsx';
 import { SoftmaxRow } from './softmax-row.jsx';
@@ -40,6 +41,27 @@ const byChannel = (a, b, i, j) =>
 
 /** @param {HeadSteps} steps @param {number} i */
 const quoted = ({ tokens }, i) => `${i} “${tokens[i]}”`;
+
+/** @param {HeadSteps} steps @param {number} row @param {number} channel */
+function byKey(steps, row, channel) {
+  const [first, last] = visibleKeys(steps.rule, row, steps.tokens.length);
+  return Array.from(rowOf(steps.weights, row).slice(first, last + 1), (weight, i) => {
+    const value = at(steps.v, first + i, channel);
+    return { name: quoted(steps, first + i), factors: [weight, value], product: weight * value };
+  });
+}
+
+/** What a row sees, in words. @param {Cell} cell */
+function sightOf({ steps, row, column }) {
+  const T = steps.tokens.length;
+  const [first, last] = visibleKeys(steps.rule, row, T);
+  if (last - first + 1 === T && !steps.rule.causal)
+    return 'This layer runs without a mask: every token sees every other.';
+  return (
+    `Row ${row} sees the keys ${first} to ${last}: ${last - first + 1} of ${T}. ${quoted(steps, column)} is among them: ` +
+    `${fixed(at(steps.scores, row, column))} + 0. Outside, every score is −∞.`
+  );
+}
 
 /** @type {readonly Step[]} */
 export const kSteps = [
@@ -127,8 +149,11 @@ export const kSteps = [
     withKey: true,
     arithmetic: ({ steps, row, column }) => (
       <Line>
-        {fixed(at(steps.products, row, column))} / √{steps.D} = {fixed(at(steps.products, row, column))} /{' '}
-        {fixed(1 / steps.scale)} = <b id="score-in-focus">{fixed(at(steps.scores, row, column))}</b>
+        {Math.abs(steps.scale * Math.sqrt(steps.D) - 1) < 1e-6
+          ? `${fixed(at(steps.products, row, column))} / √${steps.D} = `
+          : ''}
+        {fixed(at(steps.products, row, column))} / {fixed(1 / steps.scale)}
+        {steps.softcap > 0 && ', capped,'} = <b id="score-in-focus">{fixed(at(steps.scores, row, column))}</b>
       </Line>
     ),
   },
@@ -138,23 +163,17 @@ export const kSteps = [
     formula: 'stepMask',
     tensors: ({ steps }) => [
       { tensor: steps.scores, name: 'S', says: 'scores', isSquare: true },
-      { tensor: masked(steps.scores, steps.causal), name: 'S + M', says: 'hatched: −∞', isSquare: true },
+      { tensor: masked(steps.scores, steps.rule), name: 'S + M', says: 'hatched: −∞', isSquare: true },
     ],
     withKey: true,
-    arithmetic: ({ steps, row, column }) => (
-      <Line>
-        {steps.causal
-          ? `Row ${row} sees the keys 0 to ${row}: ${row + 1} of ${steps.tokens.length}. ${quoted(steps, column)} is among them: ${fixed(at(steps.scores, row, column))} + 0. Behind it every score is −∞.`
-          : 'This layer runs without a mask: every token sees every other.'}
-      </Line>
-    ),
+    arithmetic: (cell) => <Line>{sightOf(cell)}</Line>,
   },
   {
     title: 'Highest to zero, then exp',
     says: 'The highest score of a row is taken from all of them, which changes no weight and keeps exp from overflowing; the highest becomes e⁰ = 1.',
     formula: 'stepExp',
     tensors: ({ steps }) => [
-      { tensor: masked(steps.scores, steps.causal), name: 'S + M', says: 'scores', isSquare: true },
+      { tensor: masked(steps.scores, steps.rule), name: 'S + M', says: 'scores', isSquare: true },
     ],
     withKey: true,
     arithmetic: (cell) => <SoftmaxRow {...cell} isNormalised={false} />,
@@ -164,8 +183,8 @@ export const kSteps = [
     says: 'Each row is divided by its sum. What is left adds up to 1: these are the attention weights, the matrix of the instrument.',
     formula: 'stepWeights',
     tensors: ({ steps }) => [
-      { tensor: masked(steps.scores, steps.causal), name: 'S + M', says: 'scores', isSquare: true },
-      { tensor: masked(steps.weights, steps.causal), name: 'A', says: 'weights', kind: 'weights', isSquare: true },
+      { tensor: masked(steps.scores, steps.rule), name: 'S + M', says: 'scores', isSquare: true },
+      { tensor: masked(steps.weights, steps.rule), name: 'A', says: 'weights', kind: 'weights', isSquare: true },
     ],
     withKey: true,
     arithmetic: (cell) => <SoftmaxRow {...cell} isNormalised />,
@@ -175,7 +194,7 @@ export const kSteps = [
     says: 'The answer: the values of all tokens in sight, each times its weight, added up.',
     formula: 'stepMix',
     tensors: ({ steps }) => [
-      { tensor: masked(steps.weights, steps.causal), name: 'A', says: 'weights', kind: 'weights', isSquare: true },
+      { tensor: masked(steps.weights, steps.rule), name: 'A', says: 'weights', kind: 'weights', isSquare: true },
       { tensor: steps.v, name: 'V', says: 'values', rows: 'column', marksChannel: true },
       { tensor: steps.mixed, name: 'A V', says: 'this head’s output', marksChannel: true },
     ],
@@ -184,11 +203,7 @@ export const kSteps = [
       <Terms
         label="An output as a sum of weighted values"
         heads={['Key', 'weight', 'value', 'weight · value']}
-        terms={Array.from(rowOf(steps.weights, row).slice(0, steps.causal ? row + 1 : undefined), (weight, j) => ({
-          name: quoted(steps, j),
-          factors: [weight, at(steps.v, j, channel)],
-          product: weight * at(steps.v, j, channel),
-        }))}
+        terms={byKey(steps, row, channel)}
         sum={`A V[${row}, ${channel}]`}
         total={at(steps.mixed, row, channel)}
         most={8}

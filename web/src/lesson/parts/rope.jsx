@@ -18,7 +18,7 @@ export function Rope() {
   const { state, steps } = lesson;
   const [shift, setShift] = useState(0);
   const [move, setMove] = useState(0);
-  const { row, column } = cellOf(state, steps?.tokens.length ?? 1, steps?.causal ?? true);
+  const { row, column } = cellOf(state, steps);
   const vectors = useMemo(
     () => steps && { q: Array.from(rowOf(steps.q, row)), k: Array.from(rowOf(steps.k, column)) },
     [steps, row, column],

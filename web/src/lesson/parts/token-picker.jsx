@@ -1,45 +1,48 @@
 // Which token asks, and which one is asked: the cell that the instrument speaks of, too.
+import { visibleKeys } from '../../engine/rules.js';
 import { useLesson } from '../context.js';
+
+/** @import { State } from '../../state.js' */
+/** @import { HeadSteps } from '../engine/steps.js' */
 
 /** @param {{ withKey?: boolean }} props */
 export function TokenPicker({ withKey = false }) {
   const { store, state, steps } = useLesson();
   const tokens = steps?.tokens ?? [];
-  const last = tokens.length - 1;
-  const { row, column } = cellOf(state, tokens.length, steps?.causal ?? true);
-  const set = (/** @type {{ row?: number, column?: number }} */ patch) =>
-    store.set({ focus: { row, column, ...patch }, locked: true });
+  const cell = cellOf(state, steps);
+  const set = (/** @type {Partial<typeof cell>} */ patch) => store.set({ focus: { ...cell, ...patch }, locked: true });
+  const [first, last] = steps ? visibleKeys(steps.rule, cell.row, tokens.length) : [0, -1];
   return (
     <div class="picker">
       <Choice
         label="Token that asks"
         tokens={tokens}
-        value={row}
-        most={last}
-        onChange={(value) => set({ row: value, column: Math.min(column, steps?.causal ? value : last) })}
+        keys={[0, tokens.length - 1]}
+        value={cell.row}
+        onChange={(row) => set({ row, column: Math.min(cell.column, row) })}
       />
       {withKey && (
         <Choice
           label="Token that is asked"
           tokens={tokens}
-          value={column}
-          most={steps?.causal ? row : last}
-          onChange={(value) => set({ column: value })}
+          keys={[first, last]}
+          value={cell.column}
+          onChange={(column) => set({ column })}
         />
       )}
     </div>
   );
 }
 
-/** @param {{ label: string, tokens: string[], value: number, most: number, onChange: (value: number) => void }} props */
-function Choice({ label, tokens, value, most, onChange }) {
+/** @param {{ label: string, tokens: string[], keys: number[], value: number, onChange: (value: number) => void }} props */
+function Choice({ label, tokens, keys: [first, last], value, onChange }) {
   return (
-    <label class="choice">
+    <label class="pick">
       <span>{label}</span>
       <select value={value} onChange={(event) => onChange(Number(event.currentTarget.value))}>
-        {tokens.slice(0, most + 1).map((token, i) => (
-          <option key={i} value={i}>
-            {i} “{token}”
+        {tokens.slice(first, last + 1).map((token, i) => (
+          <option key={first + i} value={first + i}>
+            {first + i} “{token}”
           </option>
         ))}
       </select>
@@ -48,10 +51,13 @@ function Choice({ label, tokens, value, most, onChange }) {
 }
 
 /**
- * The cell in focus as far as it exists, and where the mask leaves it in sight.
- * @param {import('../../state.js').State} state @param {number} count @param {boolean} causal
+ * The cell in focus as far as the row sees it.
+ * @param {State} state @param {HeadSteps | null} steps
  */
-export function cellOf({ focus }, count, causal) {
-  const row = Math.max(0, Math.min(count - 1, focus.row));
-  return { row, column: Math.max(0, Math.min(focus.column, causal ? row : count - 1)) };
+export function cellOf({ focus }, steps) {
+  if (!steps) return { row: 0, column: 0 };
+  const T = steps.tokens.length;
+  const row = Math.max(0, Math.min(T - 1, focus.row));
+  const [first, last] = visibleKeys(steps.rule, row, T);
+  return { row, column: Math.max(first, Math.min(focus.column, last)) };
 }

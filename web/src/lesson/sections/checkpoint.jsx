@@ -50,7 +50,7 @@ function OwnQuestions({ steps }) {
   const lesson = useLesson();
   const { store, state, done } = lesson;
   const results = useAnswer(lesson, 'scaleExperiment', undefined);
-  const { row, column } = cellOf(state, steps.tokens.length, true);
+  const { row, column } = cellOf(state, steps);
   const shifted = useAnswer(lesson, 'ropeScores', {
     ...{ q: Array.from(rowOf(steps.q, row)), k: Array.from(rowOf(steps.k, column)) },
     rope: steps.rope ?? { style: 'half', base: 10000 },

@@ -45,7 +45,7 @@ const kSymbols = [
       sign: 'softmax',
       says: 'weights',
       kind: 'weights',
-      tensor: ({ weights, causal }) => masked(weights, causal),
+      tensor: ({ weights, rule }) => masked(weights, rule),
       marks: 'cell',
     },
     more: 'Each row adds up to 1. This is the matrix that the instrument shows.',
@@ -61,7 +61,7 @@ const kSymbols = [
 ];
 
 /** @param {HeadSteps} steps @returns {Tensor} */
-const maskOf = ({ tokens: { length: T }, causal }) => masked({ data: new Float32Array(T * T), shape: [T, T] }, causal);
+const maskOf = ({ tokens: { length: T }, rule }) => masked({ data: new Float32Array(T * T), shape: [T, T] }, rule);
 
 export function Formulas() {
   return (
@@ -94,7 +94,7 @@ export function Formulas() {
 function Symbols() {
   const { state, steps } = useLesson();
   const [lit, setLit] = useState(/** @type {string | null} */ (null));
-  const cell = cellOf(state, steps?.tokens.length ?? 1, steps?.causal ?? true);
+  const cell = cellOf(state, steps);
   const tensors = useMemo(
     () => (steps ? Object.fromEntries(kSymbols.map(({ symbol, tensor }) => [symbol, tensor(steps)])) : null),
     [steps],
@@ -163,40 +163,24 @@ function RowText({ symbol, tensor, cell, steps }) {
   );
 }
 
-/** The mask off and on, in the layer that can bear it. */
+/** The mask off and on. */
 function MaskChoice() {
   const { store, state } = useLesson();
   const isLayer = state.model === 'untrained';
+  const isOn = isLayer ? state.causal : state.mask;
+  const set = (/** @type {boolean} */ mask) => store.set(isLayer ? { causal: mask } : { mask });
   return (
     <div class="aside">
       <p>
-        The trained model was made with the mask. A layer that isn’t trained shows what it does: the same text without
-        it, with it, and back.
+        Take the mask away, and each row spreads over what comes later, too. The model has never seen that: it was
+        trained to guess the next token, which it may not read beforehand.
       </p>
       <div class="buttons">
-        <button
-          type="button"
-          class="plain"
-          aria-pressed={isLayer && !state.causal}
-          onClick={() => store.set({ model: 'untrained', causal: false, at: [0, 0] })}
-        >
+        <button type="button" class="plain" aria-pressed={!isOn} onClick={() => set(false)}>
           Without the mask
         </button>
-        <button
-          type="button"
-          class="plain"
-          aria-pressed={isLayer && state.causal}
-          onClick={() => store.set({ model: 'untrained', causal: true, at: [0, 0] })}
-        >
+        <button type="button" class="plain" aria-pressed={isOn} onClick={() => set(true)}>
           With the mask
-        </button>
-        <button
-          type="button"
-          class="plain"
-          aria-pressed={!isLayer}
-          onClick={() => store.set({ model: 'trained', at: [4, 2] })}
-        >
-          The trained model
         </button>
       </div>
     </div>

@@ -44,7 +44,7 @@ export function Intuition() {
 /** The keys that the token in focus attends to most. */
 function Answers() {
   const { state, steps } = useLesson();
-  const { row } = cellOf(state, steps?.tokens.length ?? 1, steps?.causal ?? true);
+  const { row } = cellOf(state, steps);
   const weights = steps ? rowOf(steps.weights, row) : new Float32Array();
   const best = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, kShown);
   return (

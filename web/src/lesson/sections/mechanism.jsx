@@ -38,7 +38,7 @@ function Stepper() {
     else return;
     event.preventDefault();
   };
-  const cell = cellOf(state, steps?.tokens.length ?? 1, steps?.causal ?? true);
+  const cell = cellOf(state, steps);
   const width = step.channels?.(steps) ?? 0;
   const context = steps && { steps, ...cell, channel: Math.min(channel, Math.max(0, width - 1)) };
   const pictures = (context && step.tensors(context).filter(({ tensor }) => tensor)) ?? [];
@@ -117,7 +117,7 @@ function Stepper() {
       <div class="picker-line">
         <TokenPicker withKey={step.withKey ?? false} />
         {width > 0 && (
-          <label class="choice">
+          <label class="pick">
             <span>Channel</span>
             <select value={context?.channel ?? 0} onChange={(event) => setChannel(Number(event.currentTarget.value))}>
               {Array.from({ length: width }, (_, c) => (
