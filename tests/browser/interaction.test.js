@@ -110,7 +110,7 @@ test('every control is reached by Tab, in the order of reading', async () => {
   await visit('', {}, async (page) => {
     await page.evaluate(() => window.attentionPage.measured());
     const stops = [];
-    for (let i = 0; i < 40; i++) {
+    for (let i = 0; i < 41; i++) {
       await page.keyboard.press('Tab');
       stops.push(
         await page.evaluate(

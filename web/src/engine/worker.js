@@ -1,6 +1,6 @@
 // Where everything is computed: the page asks by messages, so that it never waits for a kernel.
 import { load } from 'attention-wasm';
-import { lessonCalls } from '../lesson/engine/calls.js';
+import { buffersToMove, lessonCalls } from '../lesson/engine/calls.js';
 import { ownFiles, shippedFiles } from './files.js';
 import { LanguageModel } from './language-model.js';
 import { matrixOf, thumbnailsOf } from './matrix.js';
@@ -149,7 +149,7 @@ self.addEventListener('message', async ({ data: { id, call, argument } }) => {
   const report = (progress) => self.postMessage({ id, progress });
   try {
     const result = await calls[/** @type {keyof typeof calls} */ (call)](/** @type {never} */ (argument), report);
-    self.postMessage({ id, result });
+    self.postMessage({ id, result }, { transfer: buffersToMove(result) });
   } catch (error) {
     self.postMessage({ id, error: error instanceof Error ? error.message : String(error) });
   }

@@ -44,8 +44,18 @@ export const at = ({ data, shape: [, C] }, row, column) => data[row * C + column
 /** @param {Tensor} tensor */
 export const sizeText = ({ shape }) => `[${shape.join(', ')}]`;
 
+/** @type {WeakMap<Float32Array, [number, number]>} */
+const ranges = new WeakMap();
+
 /** Lowest and highest of the numbers that are finite. @param {Float32Array} data @returns {[number, number]} */
 export function range(data) {
+  const known = ranges.get(data) ?? rangeOf(data);
+  ranges.set(data, known);
+  return known;
+}
+
+/** @param {Float32Array} data @returns {[number, number]} */
+function rangeOf(data) {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const value of data) {
     if (!Number.isFinite(value)) continue;
@@ -55,8 +65,18 @@ export function range(data) {
   return low > high ? [0, 0] : [low, high];
 }
 
-/** The same with −∞ where a row doesn't see the key. @param {Tensor} tensor [T, T] @param {Rule} rule @returns {Tensor} */
-export function masked({ data, shape }, rule) {
+/** @type {WeakMap<Tensor, Tensor>} */
+const masks = new WeakMap();
+
+/** The same with −∞ where a row doesn't see the key; a tensor has one rule. @param {Tensor} tensor [T, T] @param {Rule} rule @returns {Tensor} */
+export function masked(tensor, rule) {
+  const known = masks.get(tensor) ?? hide(tensor, rule);
+  masks.set(tensor, known);
+  return known;
+}
+
+/** @param {Tensor} tensor @param {Rule} rule @returns {Tensor} */
+function hide({ data, shape }, rule) {
   const [T] = shape;
   const hidden = new Float32Array(data.length).fill(Number.NEGATIVE_INFINITY);
   for (let i = 0; i < T; i++) {

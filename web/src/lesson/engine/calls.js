@@ -19,13 +19,33 @@ import { languageSteps, layerSteps } from './steps.js';
  */
 /** @typedef {{ model: ModelName, text: string, added: readonly number[], off: HeadName[], change: WhatIf, at: HeadName, layer: LayerSettings }} StepsWanted */
 
+/** Answers that nobody here needs any more: their arrays go to the page without a copy. @type {WeakSet<object>} */
+const moved = new WeakSet();
+
+/** @param {unknown} answer @returns {ArrayBuffer[]} */
+export function buffersToMove(answer) {
+  if (typeof answer !== 'object' || answer === null || !moved.has(answer)) return [];
+  /** @type {Set<ArrayBuffer>} */
+  const buffers = new Set();
+  const collect = (/** @type {unknown} */ value) => {
+    if (ArrayBuffer.isView(value)) buffers.add(/** @type {ArrayBuffer} */ (value.buffer));
+    else if (typeof value === 'object' && value !== null) Object.values(value).forEach(collect);
+  };
+  collect(answer);
+  return [...buffers];
+}
+
 /** @param {Workshop} workshop */
 export const lessonCalls = ({ attention, languageModel, originOf }) => ({
   /** @param {StepsWanted} wanted @returns {Promise<HeadSteps | null>} */
   async steps({ model, layer, ...wanted }) {
     const kernels = await attention;
-    if (model !== 'untrained') return languageSteps(kernels, await languageModel(model), originOf(model), wanted);
-    return layerSteps(kernels, createUntrained(kernels).run(wanted.text, layer), wanted.at);
+    const steps =
+      model === 'untrained'
+        ? layerSteps(kernels, createUntrained(kernels).run(wanted.text, layer), wanted.at)
+        : languageSteps(kernels, await languageModel(model), originOf(model), wanted);
+    if (steps) moved.add(steps);
+    return steps;
   },
 
   /** @returns {Promise<ScaleResult[]>} */

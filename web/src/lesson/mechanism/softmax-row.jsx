@@ -55,7 +55,7 @@ export function SoftmaxRow({ steps, row, column, isNormalised }) {
             </tr>
           </thead>
           <tbody>
-            {scores.map((score, j) => (
+            {near(scores, mine).map(({ score, j }) => (
               <tr key={j} class={j === mine ? 'chosen' : ''}>
                 <th scope="row">
                   {first + j} “{steps.tokens[first + j]}”
@@ -87,4 +87,12 @@ export function SoftmaxRow({ steps, row, column, isNormalised }) {
       </section>
     </>
   );
+}
+
+const kMostListed = 128;
+
+/** The keys around one, of a row that is too long to be listed whole. @param {number[]} scores @param {number} mine */
+function near(scores, mine) {
+  const from = Math.max(0, Math.min(mine - kMostListed / 2, scores.length - kMostListed));
+  return scores.slice(from, from + kMostListed).map((score, i) => ({ score, j: from + i }));
 }

@@ -1,9 +1,13 @@
 // Which token asks, and which one is asked: the cell that the instrument speaks of, too.
+import { useId } from 'preact/hooks';
 import { visibleKeys } from '../../engine/rules.js';
 import { useLesson } from '../context.js';
 
 /** @import { State } from '../../state.js' */
 /** @import { HeadSteps } from '../engine/steps.js' */
+
+/** Above this a list of tokens is slower to draw, and to look through, than a number is to type. */
+const kMostListed = 300;
 
 /** @param {{ withKey?: boolean }} props */
 export function TokenPicker({ withKey = false }) {
@@ -36,17 +40,32 @@ export function TokenPicker({ withKey = false }) {
 
 /** @param {{ label: string, tokens: string[], keys: number[], value: number, onChange: (value: number) => void }} props */
 function Choice({ label, tokens, keys: [first, last], value, onChange }) {
+  const id = useId();
   return (
-    <label class="pick">
-      <span>{label}</span>
-      <select value={value} onChange={(event) => onChange(Number(event.currentTarget.value))}>
-        {tokens.slice(first, last + 1).map((token, i) => (
-          <option key={first + i} value={first + i}>
-            {first + i} “{token}”
-          </option>
-        ))}
-      </select>
-    </label>
+    <div class="pick">
+      <label for={id}>{label}</label>
+      {last - first < kMostListed ? (
+        <select id={id} value={value} onChange={(event) => onChange(Number(event.currentTarget.value))}>
+          {tokens.slice(first, last + 1).map((token, i) => (
+            <option key={first + i} value={first + i}>
+              {first + i} “{token}”
+            </option>
+          ))}
+        </select>
+      ) : (
+        <input
+          id={id}
+          type="number"
+          class="number"
+          min={first}
+          max={last}
+          value={value}
+          onChange={({ currentTarget: { valueAsNumber } }) => {
+            if (valueAsNumber >= first && valueAsNumber <= last) onChange(Math.floor(valueAsNumber));
+          }}
+        />
+      )}
+    </div>
   );
 }
 
