@@ -21,6 +21,10 @@ const kFlags = [
   '--use-webgpu-adapter=swiftshader',
 ];
 
+/** The browser of the tests. */
+export const launch = () =>
+  chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: kFlags });
+
 /**
  * A browser and a server of the built page for the tests of one file.
  * @param {Parameters<typeof serve>[1]} [serverOptions]
@@ -39,7 +43,7 @@ export function useBrowser(serverOptions) {
       'the page is not built: run npm test, which does that first',
     );
     server = await serve(kPageFolder, serverOptions);
-    browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: kFlags });
+    browser = await launch();
   });
   after(async () => {
     await browser?.close();

@@ -1,26 +1,17 @@
 // What the page shows is what the formulas say.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readSafetensors } from '../../bindings/safetensors.js';
 import { multiHeadAttention } from '../support/oracle-layers.js';
-import { transformer } from '../support/oracle-transformer.js';
 import { shipped } from '../support/shipped-model.js';
-import { assertClose, valuesOf } from '../support/tensors.js';
+import { assertClose } from '../support/tensors.js';
+import { shippedOracle, softmax } from './shipped-oracle.js';
 import { stateOf, useBrowser, weightAt } from './support.js';
 
 const visit = useBrowser();
-/** As numbers once: the forward below reads them at every token. */
-const weights = Object.fromEntries(
-  Object.entries(readSafetensors(shipped.weights)).map(([name, tensor]) => [
-    name,
-    { data: valuesOf(tensor), shape: tensor.shape },
-  ]),
-);
-
 function assertMatchesModel({ ids, weights: got, candidates, state }) {
-  const want = transformer(shipped.config, weights, ids, { disabledHeads: state.off });
+  const want = shippedOracle(ids, { disabledHeads: state.off });
   assertClose(got, want.attention.flat(9), { absolute: 1e-4, what: 'weights' });
-  const whole = state.off.length ? transformer(shipped.config, weights, ids) : want;
+  const whole = state.off.length ? shippedOracle(ids) : want;
   const after = softmax(want.logits[state.focus.row]);
   const before = softmax(whole.logits[state.focus.row]);
   for (const { id, ...got } of candidates) {
@@ -32,13 +23,6 @@ function assertMatchesModel({ ids, weights: got, candidates, state }) {
     most.slice(0, 10),
     { absolute: 1e-4, what: 'the ten likeliest' },
   );
-}
-
-function softmax(logits) {
-  const most = Math.max(...logits);
-  const powers = logits.map((logit) => Math.exp(logit - most));
-  const sum = powers.reduce((a, b) => a + b);
-  return powers.map((power) => power / sum);
 }
 
 test('the page is cross-origin isolated and says what runs', async () => {

@@ -4,15 +4,15 @@ import { roleOf } from '../roles.js';
 import { sameHead } from '../state.js';
 import { createFocusMap } from './focus-map.js';
 import { partOf, zoomed } from './map-layout.js';
-import { Segments, Steps, Switch } from './parts.jsx';
+import { Panel, Segments, Steps, Switch } from './parts.jsx';
 import { useStore } from './use-store.js';
 import { formatValue, valueAt, viewName, whyEmpty } from './words.js';
 
 /** @import { HeadName, HeadScores } from '../types.js' */
 /** @import { App } from './use-store.js' */
 
-/** @param {{ app: App, onMap: (draw: () => void) => void }} props */
-export function MapFigure({ app, onMap }) {
+/** @param {{ app: App, isWide: boolean, onMap: (draw: () => void) => void }} props */
+export function MapFigure({ app, isWide, onMap }) {
   const { store, shown } = app;
   const place = useRef(/** @type {HTMLDivElement | null} */ (null));
   useEffect(() => {
@@ -29,7 +29,9 @@ export function MapFigure({ app, onMap }) {
       </figcaption>
       <MapTools app={app} />
       <div class="canvases" id="map" ref={place} />
-      <ViewOptions app={app} />
+      <Panel title="Less clutter" isWide={isWide}>
+        <ViewOptions app={app} />
+      </Panel>
     </figure>
   );
 }
@@ -49,9 +51,11 @@ function Title({ app }) {
         {isOff ? ' · off' : ''}
         {view.show === 'scores' ? ' · scores' : view.show === 'change' ? ' · what has changed' : ''}
       </p>
-      <p id="head-scores" class="note number">
-        {head && scores ? averagesOf(scores, head) : ''}
-      </p>
+      {head && (
+        <p id="head-scores" class="note number">
+          {scores ? averagesOf(scores, head) : ''}
+        </p>
+      )}
     </>
   );
 }

@@ -30,7 +30,7 @@ export function TokenStrip({ app }) {
   const { run, matrix, view } = useStore(shown, 'matrix', 'writing');
   const list = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [arcs, setArcs] = useState(/** @type {Arc[]} */ ([]));
-  const [width, setWidth] = useState(0);
+  const [size, setSize] = useState('');
   const tokens = run?.tokens ?? [];
   const prompt = run?.prompt ?? 0;
   const { row, column } = state.focus;
@@ -55,15 +55,16 @@ export function TokenStrip({ app }) {
   );
 
   useLayoutEffect(() => markTokens(list.current, { row, column, rows: state.rows, locked: state.locked }));
+  useLayoutEffect(() => keepInSight(list.current, row), [row, size, tokens]);
   useLayoutEffect(() => {
     const items = list.current?.children;
     if (!items || !matrix || items.length !== matrix.columns) return setArcs([]);
     setArcs(heaviest(matrix, row, state.arcs).map((each) => ({ ...each, path: pathOf(items, row, each.column) })));
-  }, [matrix, row, state.arcs, width]);
+  }, [matrix, row, state.arcs, size]);
   useEffect(() => {
     const node = list.current;
     if (!node) return;
-    const observer = new ResizeObserver(() => setWidth(node.clientWidth));
+    const observer = new ResizeObserver(() => setSize(`${node.clientWidth} ${node.clientHeight}`));
     observer.observe(node);
     return () => observer.disconnect();
   }, []);
@@ -127,6 +128,18 @@ function markTokens(list, { row, column, rows, locked }) {
   asks.classList.toggle('locked', locked);
   asks.setAttribute('aria-selected', 'true');
   asks.tabIndex = 0;
+}
+
+/** Scrolls the strip, and the strip alone, to a token; not under a pointer that is about to choose one. @param {HTMLElement | null} list @param {number} row */
+function keepInSight(list, row) {
+  const strip = list?.closest('.strip');
+  const item = /** @type {HTMLElement | undefined} */ (list?.children[row]);
+  if (!strip || !item || strip.matches(':hover')) return;
+  const room = item.offsetHeight + 24; // with the arcs above it
+  if (item.offsetTop - 24 < strip.scrollTop) strip.scrollTop = item.offsetTop - room;
+  else if (item.offsetTop + room > strip.scrollTop + strip.clientHeight) {
+    strip.scrollTop = item.offsetTop + room - strip.clientHeight;
+  }
 }
 
 /** Pointer and keys on a token. @param {App} app */
