@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { formulas } from './formulas.js';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -34,9 +35,10 @@ const offline = {
 export default {
   root: here('.'),
   base: './', // the built folder works from any path of any host
-  plugins: [offline],
+  plugins: [formulas(), offline],
   resolve: {
     alias: {
+      'attention-wasm/safetensors': here('../bindings/safetensors.js'),
       'attention-wasm/transformer': here('../bindings/transformer.js'),
       'attention-wasm': here('../bindings/index.js'),
     },

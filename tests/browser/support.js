@@ -145,3 +145,9 @@ export async function cellCenter(page, row, column) {
     [row, column],
   );
 }
+
+/** Opens all of the instrument, where a narrow screen folds it. @param {import('playwright-core').Page} page */
+export async function unfold(page) {
+  const all = page.locator('#fold-bar').getByRole('button', { name: 'All' });
+  if (await all.isVisible()) await all.click();
+}

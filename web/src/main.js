@@ -34,7 +34,8 @@ async function start() {
     shown.set(storedExample(store.state));
   }
 
-  const session = createSession(store, shown, createEngine(), storedScores);
+  const engine = createEngine();
+  const session = createSession(store, shown, engine, storedScores);
   const redraw = mountInstrument({ store, shown, session });
   createThemeSwitch(redraw);
   performance.mark('painted');
@@ -50,7 +51,12 @@ async function start() {
     }
   });
   window.addEventListener('hashchange', () => store.set({ locked: false, ...settingsFromHash(location.hash) }));
-  await session.start();
+  const ready = session.start();
+  // The example is painted before the lesson comes.
+  const lesson = import('./lesson/lesson.jsx').then(({ showLesson }) => {
+    showLesson({ store, engine, ready, run: () => session.run });
+  });
+  await Promise.all([ready, lesson]);
   keepOffline();
   return session;
 }

@@ -72,6 +72,11 @@ export class LanguageModel {
     return this.#info;
   }
 
+  /** Sizes as the package has them. */
+  get sizes() {
+    return this.#model.info;
+  }
+
   /** Tokens of a text, the model's own first token before them. @param {string} text */
   encode(text) {
     const { ids, tokens } = this.#tokenizer.encode(text);
@@ -89,6 +94,12 @@ export class LanguageModel {
     const { longest, vocabulary } = this.#info;
     const ids = [...all.ids.slice(0, longest), ...added.filter((id) => id < vocabulary)].slice(0, longest);
     return { ids, prompt: Math.min(all.ids.length, longest), total: all.ids.length };
+  }
+
+  /** The tokens that a run has. @param {string} text @param {readonly number[]} added */
+  tokensOf(text, added) {
+    const { ids } = this.#idsOf(text, added);
+    return { ids, tokens: ids.map((id) => this.#name(id)) };
   }
 
   /** @param {Wanted} wanted @returns {Run} */

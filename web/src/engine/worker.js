@@ -1,5 +1,6 @@
 // Where everything is computed: the page asks by messages, so that it never waits for a kernel.
 import { load } from 'attention-wasm';
+import { buffersToMove, lessonCalls } from '../lesson/engine/calls.js';
 import { ownFiles, shippedFiles } from './files.js';
 import { LanguageModel } from './language-model.js';
 import { matrixOf, thumbnailsOf } from './matrix.js';
@@ -8,6 +9,7 @@ import { kAsTrained } from './rules.js';
 import { createUntrained } from './untrained.js';
 
 /** @import { BuildInfo, Candidate, Effect, HeadName, HeadScores, LensLayer, Matrix, MatrixView, ModelInfo, Progress, Run, Thumbnails } from '../types.js' */
+/** @import { Origin } from '../lesson/engine/steps.js' */
 /** @import { Wanted } from './language-model.js' */
 /** @import { Source } from './matrix.js' */
 /** @import { LayerSettings } from './untrained.js' */
@@ -21,11 +23,14 @@ const attention = load();
 const models = {};
 /** @type {ReturnType<typeof createUntrained> | null} */
 let untrained = null;
+/** Of a model of the reader's own the files are not kept: they may be large. @type {Partial<Record<ModelName, Origin>>} */
+const origins = {};
 /** @param {(progress: Progress) => void} report */
 const trained = (report) => {
-  models.trained ??= Promise.all([attention, shippedFiles(report)]).then(([kernels, files]) =>
-    LanguageModel.load(kernels, files, report),
-  );
+  models.trained ??= Promise.all([attention, shippedFiles(report)]).then(([kernels, files]) => {
+    origins.trained = { config: files.config, weights: files.weights[0] };
+    return LanguageModel.load(kernels, files, report);
+  });
   return models.trained;
 };
 
@@ -39,6 +44,13 @@ async function languageModel(name) {
 /** @param {ModelName} name @returns {Promise<{ source: Source, before: Source } | null>} */
 async function sourcesOf(name) {
   return name === 'untrained' ? (untrained?.sources ?? null) : (await languageModel(name)).sources;
+}
+
+/** @param {ModelName} name @returns {Origin} */
+function originOf(name) {
+  const origin = origins[name];
+  if (!origin) throw new Error('no such model is loaded');
+  return origin;
 }
 
 /** @typedef {(progress: Progress) => void} Report */
@@ -57,7 +69,8 @@ export const calls = {
 
   /** The model before stays until this one works. @param {File[]} files @param {Report} report @returns {Promise<ModelInfo>} */
   async loadOwn(files, report) {
-    const model = await LanguageModel.load(await attention, await ownFiles(files, report), report);
+    const made = await ownFiles(files, report);
+    const model = await LanguageModel.load(await attention, made, report);
     try {
       model.run({ text: 'a', added: [], off: [], change: kAsTrained }); // what can't be run is refused here
     } catch (error) {
@@ -66,6 +79,7 @@ export const calls = {
     }
     const former = models.own;
     models.own = Promise.resolve(model);
+    origins.own = { config: made.config, weights: null };
     (await former)?.dispose();
     return model.info;
   },
@@ -126,6 +140,8 @@ export const calls = {
   async scores({ model }) {
     return headScores(await languageModel(model));
   },
+
+  ...lessonCalls({ attention, languageModel, originOf }),
 };
 
 self.addEventListener('message', async ({ data: { id, call, argument } }) => {
@@ -133,7 +149,7 @@ self.addEventListener('message', async ({ data: { id, call, argument } }) => {
   const report = (progress) => self.postMessage({ id, progress });
   try {
     const result = await calls[/** @type {keyof typeof calls} */ (call)](/** @type {never} */ (argument), report);
-    self.postMessage({ id, result });
+    self.postMessage({ id, result }, { transfer: buffersToMove(result) });
   } catch (error) {
     self.postMessage({ id, error: error instanceof Error ? error.message : String(error) });
   }
