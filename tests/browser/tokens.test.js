@@ -72,6 +72,10 @@ test('the pointer previews a token’s row, a click locks it, again and Escape f
     await page.mouse.move(x + 1, y);
     assert.deepEqual(await focusOf(page), [30, false]);
     assert.match(await token(page, 30).getAttribute('class'), /asks/);
+    await page.getByRole('button', { name: 'Lock the cell' }).click();
+    assert.deepEqual(await focusOf(page), [30, true]);
+    await page.getByRole('button', { name: 'Cell locked' }).click();
+    assert.deepEqual(await focusOf(page), [30, false]);
     await token(page, 5).click();
     await token(page, 5).click();
     assert.deepEqual(await focusOf(page), [5, false]);

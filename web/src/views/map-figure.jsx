@@ -95,7 +95,7 @@ function Readout({ app }) {
 /** @param {{ app: App }} props */
 function MapTools({ app }) {
   const { store, shown } = app;
-  const { show, combine, zoom, newOnly } = useStore(store, 'show', 'combine', 'zoom', 'newOnly');
+  const { show, combine, zoom, newOnly, locked } = useStore(store, 'show', 'combine', 'zoom', 'newOnly', 'locked');
   const { run, matrix } = useStore(shown, 'matrix');
   if (!run || !matrix) return null;
   const near = (/** @type {number} */ factor) =>
@@ -131,6 +131,15 @@ function MapTools({ app }) {
           Whole
         </button>
       </fieldset>
+      <button
+        type="button"
+        class="plain"
+        id="lock"
+        aria-pressed={locked}
+        onClick={() => store.set({ locked: !locked })}
+      >
+        {locked ? 'Cell locked' : 'Lock the cell'}
+      </button>
       {run.tokens.length > run.prompt && (
         <Switch label="New rows only" isOn={newOnly} onChange={(isOn) => store.set({ newOnly: isOn })} />
       )}
