@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { configs } from '../support/models.js';
 import { transformer } from '../support/oracle-transformer.js';
-import { shipped } from '../support/shipped-model.js';
 import { assertClose } from '../support/tensors.js';
-import { binary, folderOf, json, vocabulary } from './own-files.js';
+import { folderOf, json, vocabulary } from './own-files.js';
 import { measuresOf, stateOf, useBrowser } from './support.js';
 
 const visit = useBrowser();
