@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { normals } from '../../web/src/engine/random.js';
+import { configs } from '../support/models.js';
+import { transformer } from '../support/oracle-transformer.js';
 import { assertClose } from '../support/tensors.js';
 import { cellsOf, goTo, numberOf, numbersIn, oracleSteps, settledLesson } from './lesson-support.js';
+import { folderOf, vocabulary } from './own-files.js';
 import { stateOf, useBrowser } from './support.js';
 
 const visit = useBrowser();
@@ -253,5 +256,43 @@ test('the layer that isn’t trained goes the same way, without mask and positio
     await stepper.getByLabel('Channel').selectOption('7');
     const got = numbersIn(await stepper.locator('tfoot').textContent()).at(-1);
     assertClose([got], [layer.output.data[(T - 1) * 64 + 7]], kShown);
+  });
+});
+
+test('a model of the reader’s own: weights step by step; what its files would be needed for is left out, and said', async () => {
+  const config = { ...configs['GPT-2'], ...vocabulary };
+  const { weights, files } = folderOf(config);
+  await visit('', {}, async (page) => {
+    await goTo(page, 'mechanism');
+    await page.locator('#own-files').setInputFiles(files);
+    await page.waitForFunction(() => window.attentionPage.state.model === 'own');
+    const { ids, tokens, state } = await stateOf(page);
+    const [layer, head] = state.at;
+    const want = transformer(config, weights, ids);
+    const stepper = page.locator('#stepper');
+    await stepper.getByText(`Head L${layer}·H${head}: T = ${tokens.length}, d = ${config.n_embd}`).waitFor();
+    assert.match(await stepper.locator('.arithmetic').textContent(), /parameters of your own model aren’t kept/);
+    await stepper.getByRole('button', { name: 'Step 3' }).click();
+    assert.match(await stepper.locator('.arithmetic').textContent(), /turns nothing/);
+    await stepper.getByRole('button', { name: 'Step 8' }).click();
+    const listed = (await cellsOf(stepper.locator('.terms table'))).map((line) => numberOf(line[4]));
+    assertClose(listed, want.attention[layer][head][tokens.length - 1], kShown);
+    assert.match(await page.locator('#rope figcaption').textContent(), /this model has no RoPE/);
+  });
+});
+
+test('what is changed of the attention is what the lesson shows', async () => {
+  await visit('#temp=2&mask=0', {}, async (page) => {
+    await settledLesson(page);
+    const { weights, tokens, state } = await stateOf(page);
+    const T = tokens.length;
+    const stepper = page.locator('#stepper');
+    await stepper.getByRole('button', { name: 'Step 8' }).click();
+    await stepper.getByLabel('Token that asks').selectOption('10');
+    await page.waitForFunction(() => window.attentionPage.state.focus.row === 10);
+    const listed = (await cellsOf(stepper.locator('.terms table'))).map((line) => numberOf(line[4]));
+    const first = ((state.at[0] * 4 + state.at[1]) * T + 10) * T;
+    assertClose(listed, weights.slice(first, first + T), kShown);
+    assert.ok(listed[20] > 0, 'a later token is seen');
   });
 });

@@ -1,17 +1,8 @@
 // The lesson as a test reads it, and the float64 oracle's tensors of the head in focus.
-import { readSafetensors } from '../../bindings/safetensors.js';
 import { ropeFrequencies } from '../support/oracle-rope.js';
-import { transformer } from '../support/oracle-transformer.js';
 import { shipped } from '../support/shipped-model.js';
-import { valuesOf } from '../support/tensors.js';
+import { shippedOracle, shippedWeights } from './shipped-oracle.js';
 import { stateOf } from './support.js';
-
-const weights = Object.fromEntries(
-  Object.entries(readSafetensors(shipped.weights)).map(([name, tensor]) => [
-    name,
-    { data: valuesOf(tensor), shape: tensor.shape },
-  ]),
-);
 
 /** A number as the page writes it. @param {string} text */
 export const numberOf = (text) => Number(text.replaceAll('−', '-').replaceAll(',', ''));
@@ -52,12 +43,12 @@ const times = ({ data, shape: [N, K] }, x) =>
  */
 export function oracleSteps(ids, [layer, head]) {
   const { config } = shipped;
-  const { hidden, projected, scores, attention } = transformer(config, weights, ids);
+  const { hidden, projected, scores, attention } = shippedOracle(ids);
   const { q, k, v } = projected[layer];
   const D = config.head_dim;
   const group = Math.floor((head * config.num_key_value_heads) / config.num_attention_heads);
   const { frequencies } = ropeFrequencies({ rotaryDim: D, base: config.rope_theta });
-  const norm = weights[`model.layers.${layer}.input_layernorm.weight`].data;
+  const norm = shippedWeights[`model.layers.${layer}.input_layernorm.weight`].data;
   const x = hidden[layer].map((token) => {
     const mean = token.reduce((sum, value) => sum + value * value, 0) / token.length;
     return token.map((value, i) => (value / Math.sqrt(mean + config.rms_norm_eps)) * norm[i]);
@@ -79,7 +70,7 @@ export function oracleSteps(ids, [layer, head]) {
   };
   const mixes = Array.from({ length: config.num_attention_heads }, (_, h) => mixOf(h));
   const joined = ids.map((_, t) => mixes.flatMap((mix) => mix[t]));
-  const name = (part) => weights[`model.layers.${layer}.self_attn.${part}_proj.weight`];
+  const name = (part) => shippedWeights[`model.layers.${layer}.self_attn.${part}_proj.weight`];
   return {
     ...{ D, x, turn },
     q: q.map((heads, t) => turn(heads[head], -t)),

@@ -5,7 +5,7 @@ import { shipped } from '../support/shipped-model.js';
 import { valuesOf } from '../support/tensors.js';
 
 /** As numbers once: the forward reads them at every token. */
-const weights = Object.fromEntries(
+export const shippedWeights = Object.fromEntries(
   Object.entries(readSafetensors(shipped.weights)).map(([name, tensor]) => [
     name,
     { data: valuesOf(tensor), shape: tensor.shape },
@@ -15,7 +15,7 @@ const weights = Object.fromEntries(
 /** @param {number[]} ids @param {Parameters<typeof transformer>[3] & { layers?: number }} [options] `layers`: the first ones alone */
 export function shippedOracle(ids, { layers, ...options } = {}) {
   const config = layers === undefined ? shipped.config : { ...shipped.config, num_hidden_layers: layers };
-  return transformer(config, weights, ids, options);
+  return transformer(config, shippedWeights, ids, options);
 }
 
 /** @param {number[]} logits */

@@ -1,9 +1,11 @@
 // A matrix as a picture, with its name, its shape and what its colours mean.
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import { divergingScale, gradientOf, kSequential } from '../../scale.js';
 import { fixed, range, sizeText } from '../numbers.js';
 import { useTheme } from '../theme.js';
-import { gradientOf, pictureOf } from './colors.js';
+import { pictureOf } from './picture.js';
 
+/** @import { Scale } from '../../scale.js' */
 /** @import { Tensor } from '../../types.js' */
 
 const kLargestCell = 12;
@@ -35,13 +37,14 @@ export function TensorMap({
 }) {
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const theme = useTheme();
+  const scale = kind === 'weights' ? kSequential : divergingScale(theme);
   const [R, C] = tensor.shape;
   const [low, high] = range(tensor.data);
   const most = kind === 'weights' ? high : Math.max(-low, high);
   const side = Math.min(kLargestCell, width / C, height / R);
   const size = [Math.max(4, side * C), Math.max(4, side * R)];
   useLayoutEffect(() => {
-    if (canvas.current) draw(canvas.current, { tensor, kind, theme, most, size, row, column });
+    if (canvas.current) draw(canvas.current, { tensor, scale, most, size, row, column });
   });
   const pick = (/** @type {MouseEvent} */ { offsetX, offsetY }) =>
     onPick?.(
@@ -65,7 +68,7 @@ export function TensorMap({
       <span class="ends number">
         {most > 0 ? (
           <>
-            {ends[0]} <span class="ramp-small" style={{ backgroundImage: gradientOf(kind, theme) }} /> {ends[1]}
+            {ends[0]} <span class="ramp-small" style={{ backgroundImage: gradientOf(scale) }} /> {ends[1]}
           </>
         ) : (
           '0; hatched: −∞'
@@ -77,9 +80,9 @@ export function TensorMap({
 
 /**
  * @param {HTMLCanvasElement} canvas
- * @param {{ tensor: Tensor, kind: 'weights' | 'signed', theme: string, most: number, size: number[], row?: number | null, column?: number | null }} picture
+ * @param {{ tensor: Tensor, scale: Scale, most: number, size: number[], row?: number | null, column?: number | null }} picture
  */
-function draw(canvas, { tensor: { data, shape }, kind, theme, most, size, row, column }) {
+function draw(canvas, { tensor: { data, shape }, scale, most, size, row, column }) {
   const [R, C] = shape;
   const ratio = window.devicePixelRatio || 1;
   const [width, height] = size.map((length) => Math.round(length * ratio));
@@ -90,7 +93,7 @@ function draw(canvas, { tensor: { data, shape }, kind, theme, most, size, row, c
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
   context.clearRect(0, 0, width, height);
   const [rows, columns] = [Math.min(R, height), Math.min(C, width)];
-  const image = pictureOf({ data, shape }, { kind, theme, most, rows, columns });
+  const image = pictureOf({ data, shape }, { scale, most, rows, columns });
   const small = new OffscreenCanvas(columns, rows);
   /** @type {OffscreenCanvasRenderingContext2D} */ (small.getContext('2d')).putImageData(image, 0, 0);
   context.imageSmoothingEnabled = false;
