@@ -7,6 +7,7 @@ import { RopeTables } from './rope-tables.js';
 import { hideWithoutDispose } from './tensor.js';
 import { TransformerCache } from './transformer/cache.js';
 import { modelConfig } from './transformer/config.js';
+import { describeForward } from './transformer/describe-forward.js';
 import { modelOf, Pass } from './transformer/forward.js';
 import { describeGenerate, generated } from './transformer/generate.js';
 import { lens } from './transformer/lens.js';
@@ -22,16 +23,14 @@ export { TransformerCache };
 /** @import { Context } from './check.js' */
 /** @import { Attention } from './index.js' */
 /** @import { Resident, Tensor } from './tensor.js' */
-/** @import { Capture, ForwardCall, Model } from './transformer/forward.js' */
+/** @import { Model } from './transformer/forward.js' */
 /** @import { ForwardOptions, ForwardResult, GenerateOptions, GeneratedToken, TransformerCacheOptions, TransformerInfo, TransformerOptions } from './transformer/types.js' */
 /** @import { Float32Result, Integers, TensorLike } from './types.js' */
 /** @import { WasmBackend } from './wasm-backend.js' */
 
 const kLoadNames = new Set(['config', 'weights', 'onProgress', 'signal']);
 const kCacheNames = new Set(['capacity', 'dtype']);
-const kForwardNames = new Set(['cache', 'logits', 'capture']);
-const kCaptureNames = new Set(['attention', 'hidden']);
-const kAttentionNames = new Set(['layers', 'heads', 'rows']);
+const kForwardNames = new Set(['cache', 'logits', 'capture', 'attention']);
 
 /**
  * * A model in the memory of an instance, made by `Transformer.load()`.
@@ -73,6 +72,11 @@ export class Transformer {
       ...{ heads: config.heads, kvHeads: config.kvHeads, headDim: config.headDim },
       trainedLength: config.trainedLength,
       positions: config.positions || null,
+      attention: Object.freeze(
+        config.attention.map(({ scale, window }) =>
+          Object.freeze({ scale, windowSize: Object.freeze(/** @type {const} */ ([window ? window - 1 : -1, -1])) }),
+        ),
+      ),
       parameters,
     });
   }
@@ -165,7 +169,8 @@ export class Transformer {
   /**
    * Reads tokens: those after what the cache holds, which then holds them too; or from the beginning.
    *
-   * What is captured changes no bit of the logits.
+   * What is captured changes no bit of the logits. `attention` asks for another attention than the model was trained
+   * with, in all layers: without the causal mask or the rotation of RoPE, sharper or flatter, within a window.
    * @param {Integers} tokens at least one
    * @param {ForwardOptions | null} [options]
    * @returns {ForwardResult}
@@ -174,49 +179,9 @@ export class Transformer {
    */
   forward(tokens, options) {
     const context = this.#context('forward');
-    const call = this.#describeForward(context, tokens, optionsOf(context.fn, options, kForwardNames));
+    const given = optionsOf(context.fn, options, kForwardNames);
+    const call = describeForward(context, this.#model.config, this, tokens, given);
     return new Pass(this.#model, context, call, this.#disabled).run();
-  }
-
-  /** @param {Context} context @param {unknown} given @param {Record<string, any>} options @returns {ForwardCall} */
-  #describeForward(context, given, { cache, logits, capture }) {
-    const { fn } = context;
-    const { vocabulary, positions } = this.#model.config;
-    const tokens = integers(fn, 'tokens', given, -1, 0, vocabulary - 1);
-    if (tokens.length === 0) refuse('INVALID_SHAPE', fn, 'tokens must hold at least one token', tokens);
-    const hasCache = cache !== undefined && cache !== null;
-    const states = hasCache ? TransformerCache.statesOf(context, cache, this) : null;
-    const past = hasCache ? cache.length : 0;
-    const room = Math.min(hasCache ? cache.capacity : Number.POSITIVE_INFINITY, positions || Number.POSITIVE_INFINITY);
-    if (past + tokens.length > room) {
-      refuse('CAPACITY', fn, `tokens must fit into ${room} positions, of which ${past} are taken`, tokens.length);
-    }
-    const wanted = logits ?? 'last';
-    if (wanted !== 'last' && wanted !== 'all') {
-      refuse('INVALID_OPTION', fn, `logits must be 'last' or 'all'`, logits);
-    }
-    const captured = optionsOf(`${fn}: capture`, capture, kCaptureNames);
-    const hidden = captured.hidden ?? false;
-    if (typeof hidden !== 'boolean') refuse('INVALID_OPTION', fn, 'capture.hidden must be true or false', hidden);
-    const attention = this.#captureOf(fn, captured.attention ?? false, tokens.length);
-    return { tokens, cache: states, allLogits: wanted === 'all', hidden, capture: attention };
-  }
-
-  /** @param {string} fn @param {unknown} given @param {number} T @returns {Capture | null} */
-  #captureOf(fn, given, T) {
-    if (given === false) return null;
-    const name = 'capture.attention';
-    const options = given === true ? {} : optionsOf(`${fn}: ${name}`, given, kAttentionNames);
-    const { layers, heads } = this.#model.config;
-    /** @param {'layers' | 'heads' | 'rows'} part @param {number} size */
-    const chosen = (part, size) => {
-      const numbers = integers(fn, `${name}.${part}`, options[part] ?? [...Array(size).keys()], -1, 0, size - 1);
-      if (numbers.length === 0 || new Set(numbers).size < numbers.length) {
-        refuse('INVALID_OPTION', fn, `${name}.${part} must hold at least one number, and none twice`, options[part]);
-      }
-      return numbers;
-    };
-    return { layers: new Set(chosen('layers', layers)), heads: chosen('heads', heads), rows: chosen('rows', T) };
   }
 
   /**

@@ -7,10 +7,11 @@
 // is lost and throws DISPOSED, and the next call brings a fresh one up.
 import { AttentionError } from './errors.js';
 import { signalOf, throwIfAborted } from './transformer/pace.js';
+import { aborted, errorFrom, gone } from './worker-errors.js';
 import { isHandle, mapParts, pack } from './worker-messages.js';
 import { startWorker } from './worker-port.js';
+import { Signals } from './worker-signals.js';
 
-/** @import { ErrorCode } from './errors.js' */
 /** @import { MemoryUsage } from './types.js' */
 /** @import { CallOptions, Progress } from './worker-types.js' */
 /** @import { WorkerPort } from './worker-port.js' */
@@ -21,7 +22,7 @@ const kPatience = 50;
 /**
  * @typedef {object} Call
  * @property {string} fn
- * @property {'load' | 'call'} kind
+ * @property {'load' | 'call' | 'dispose'} kind
  * @property {number} target
  * @property {string} method
  * @property {any[]} args
@@ -33,6 +34,12 @@ const kPatience = 50;
  * @property {(error: unknown) => void} reject
  * @property {() => void} release takes the listener off the signal
  */
+
+/** Nobody waits for it. @type {Omit<Call, 'target' | 'generation'>} */
+const kRelease = {
+  ...{ fn: 'dispose', kind: 'dispose', method: '', args: [], transfer: [], signal: null, onProgress: null },
+  ...{ resolve: () => {}, reject: () => {}, release: () => {} },
+};
 
 /** What the page knows of an object in the worker. @typedef {{ handle: number, generation: number, state: any }} Remote */
 
@@ -52,8 +59,7 @@ export class WorkerClient {
   #stop = null;
   /** @type {Map<number, WeakRef<{ remote: Remote }>>} */
   #objects = new Map();
-  /** Calls that wait or run, by the signal that stops them. @type {Map<AbortSignal, { calls: Set<Call>, listener: () => void }>} */
-  #signals = new Map();
+  #signals = new Signals();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #disposed = false;
@@ -103,7 +109,10 @@ export class WorkerClient {
   release(remote) {
     if (!this.holds(remote)) return;
     this.#objects.delete(remote.handle);
-    this.#port?.post({ kind: 'dispose', target: remote.handle }, []);
+    // In its turn: calls that wait may have it among their arguments.
+    const { handle: target, generation } = remote;
+    this.#queue.push({ ...kRelease, target, generation });
+    this.#next();
   }
 
   /** Ends the worker; calls that are under way or waiting reject. */
@@ -135,43 +144,21 @@ export class WorkerClient {
       /** @type {Call} */
       const call = {
         ...{ ...request, args: value, transfer, generation, signal, onProgress, resolve, reject },
-        release: () => signal && this.#unwatch(signal, call),
+        release: signal ? this.#signals.watch(signal, () => this.#abort(call)) : () => {},
       };
-      if (signal) this.#watch(signal, call);
       if (isFirst) this.#queue.unshift(call);
       else this.#queue.push(call);
       this.#next();
     });
   }
 
-  /** One listener for each signal, however many calls it may stop. @param {AbortSignal} signal @param {Call} call */
-  #watch(signal, call) {
-    let watched = this.#signals.get(signal);
-    if (!watched) {
-      /** @type {Set<Call>} */
-      const calls = new Set();
-      const listener = () => {
-        for (const each of [...calls]) this.#abort(each);
-      };
-      watched = { calls, listener };
-      this.#signals.set(signal, watched);
-      signal.addEventListener('abort', watched.listener);
-    }
-    watched.calls.add(call);
-  }
-
-  /** @param {AbortSignal} signal @param {Call} call */
-  #unwatch(signal, call) {
-    const watched = this.#signals.get(signal);
-    if (!watched?.calls.delete(call) || watched.calls.size > 0) return;
-    this.#signals.delete(signal);
-    signal.removeEventListener('abort', watched.listener);
-  }
-
   /** Starts what waits, if nothing runs. */
   #next() {
     if (this.#running) return;
-    const call = this.#queue.shift();
+    let call = this.#queue.shift();
+    for (; call?.kind === 'dispose'; call = this.#queue.shift()) {
+      if (call.generation === this.#generation) this.#port?.post({ kind: 'dispose', target: call.target }, []);
+    }
     this.#port?.hold(call !== undefined);
     if (!call) return;
     if (call.generation && call.generation !== this.#generation) {
@@ -320,28 +307,6 @@ export class WorkerClient {
     this.#forgotten.register(object, remote);
     return object;
   }
-}
-
-/** @param {string} fn @param {string} what */
-function gone(fn, what) {
-  const rule = `${what} must be there still, got one that was disposed of, or was lost when a worker was ended`;
-  return new AttentionError('DISPOSED', `${fn}: ${rule}`);
-}
-
-/** @param {Call} call */
-function aborted({ fn, signal }) {
-  try {
-    throwIfAborted(fn, signal);
-  } catch (error) {
-    return /** @type {AttentionError} */ (error);
-  }
-  return new AttentionError('ABORTED', `${fn}: the worker must run, got one that was ended`);
-}
-
-/** @param {Call} call @param {{ code?: ErrorCode, message: string, cause?: string }} error */
-function errorFrom(call, { code, message, cause }) {
-  if (code === 'ABORTED') return aborted(call);
-  return code ? new AttentionError(code, message, cause ? { cause: new Error(cause) } : undefined) : new Error(message);
 }
 
 /** Whether a flag can be shared with a worker. */

@@ -38,13 +38,16 @@ export function mapParts(value, replace) {
 export function pack(value, move, handleOf) {
   /** @type {Set<ArrayBuffer>} */
   const transfer = new Set();
+  /** One copy of what is given more than once. @type {Map<object, any>} */
+  const copies = new Map();
   const packed = mapParts(value, (part) => {
     const handle = handleOf(part);
     if (handle) return handle;
     const isView = ArrayBuffer.isView(part);
     const buffer = isView ? part.buffer : part;
     if (!(buffer instanceof ArrayBuffer)) return undefined;
-    const sent = move ? part : isView ? copyOf(part) : buffer.slice(0);
+    const sent = move ? part : (copies.get(part) ?? (isView ? copyOf(part) : buffer.slice(0)));
+    copies.set(part, sent);
     transfer.add(/** @type {ArrayBuffer} */ (ArrayBuffer.isView(sent) ? sent.buffer : sent));
     return sent;
   });

@@ -72,8 +72,11 @@ constexpr Loops kLoops = {N,
                           add_values<N>,
                           attention::add_blocks<N>};
 
-/// Keys of a tile.
-inline int32_t tile_keys(const Attention& call) { return is_quantized(call.k_type) ? kBlockKeys : kFloatKeys; }
+/// Keys of a tile: a page of 4 KB where that is a number within reason.
+inline int32_t tile_keys(const Attention& call) {
+  if (is_quantized(call.k_type)) return kBlockKeys;
+  return std::clamp(1024 / call.D / kFloatKeys * kFloatKeys, kFloatKeys, kBlockKeys);
+}
 
 ATTENTION_SMALL inline size_t lay_out(const Attention& call, int32_t rows, void* base, Workspace& space) {
   Scratch scratch(base);

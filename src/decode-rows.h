@@ -9,8 +9,8 @@
 namespace attention {
 
 constexpr int32_t kBlockRows = 4;     // rows of a block: one vector of logits
-constexpr int32_t kFloatKeys = 8;     // of a tile: with 128 channels a page of keys and a page of values
-constexpr int32_t kBlockKeys = 32;    // of a tile of quantised keys, whose values may be of any type
+constexpr int32_t kFloatKeys = 8;     // of a tile, or a multiple of them
+constexpr int32_t kBlockKeys = 32;    // of a tile of quantised keys, and of any tile at most
 constexpr int32_t kAccumulators = 8;  // of a product, as many as the registers hold beside its operands
 
 inline int32_t padded(int32_t channels) { return (channels + 3) / 4 * 4; }

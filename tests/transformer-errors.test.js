@@ -101,7 +101,9 @@ for (const build of builds()) {
 }
 
 test('every rule of the decoder is broken by a test here', async () => {
-  const parts = ['cache', 'config', 'generate', 'pace', 'weights'].map((name) => `/bindings/transformer/${name}.js`);
+  const parts = ['cache', 'config', 'describe-forward', 'generate', 'pace', 'weights'].map(
+    (name) => `/bindings/transformer/${name}.js`,
+  );
   assert.deepEqual(
     await unreachedLines(['/bindings/transformer.js', '/bindings/instances.js', ...parts], /\brefuse\('/),
     [],

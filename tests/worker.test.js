@@ -187,6 +187,20 @@ describe('the worker', () => {
     two.dispose();
   });
 
+  test('dispose does not reach calls that were made before it', async () => {
+    const there = await load(options);
+    const { allocated } = there.memory;
+    const tensor = await there.tensor(row.data, [3, 8]);
+    const here = await loadBuild('baseline');
+    const calls = [there.softmax(row), there.softmax(tensor), there.gelu(tensor)];
+    tensor.dispose();
+    const want = [here.softmax(row), here.softmax(row), here.gelu(row)];
+    assert.deepEqual(await Promise.all(calls), want);
+    await there.softmax(row);
+    assert.equal(there.memory.allocated, allocated);
+    there.dispose();
+  });
+
   test('a worker that does not start is LOAD_FAILED', async () => {
     const missing = { ...options, createWorker: () => new Worker(new URL('none.js', import.meta.url)) };
     await failure(load(missing), 'LOAD_FAILED', /^load: the worker must run, got .*none\.js/);

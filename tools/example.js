@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { load } from 'attention-wasm';
 import { LanguageModel } from '../web/src/engine/language-model.js';
 import { headScores } from '../web/src/engine/measure.js';
-import { kDefaults } from '../web/src/state.js';
+import { kAsTrained } from '../web/src/engine/rules.js';
+import { allHeads, kDefaults } from '../web/src/state.js';
 import { projectRoot } from './machine.js';
 
 const kFolder = join(projectRoot, 'web/model');
@@ -22,12 +23,14 @@ export async function makeExample() {
   };
   const attention = await load({ threads: 1 });
   const model = await LanguageModel.load(attention, files, () => {});
-  const { tokens, ids, weights } = model.run(kDefaults.text, []);
+  const { tokens, ids, ...sizes } = model.run({ text: kDefaults.text, added: [], off: [], change: kAsTrained });
   const T = tokens.length;
-  const whole = [];
-  for (let at = 0; at < weights.length; at += T) {
-    for (let column = 0; column <= (at / T) % T; column++) whole.push(Math.round(10000 * weights[at + column]));
-  }
+  const whole = allHeads(sizes).flatMap((head) => {
+    const weights = model.sources.source.weights(head, 0);
+    return tokens.flatMap((_, row) =>
+      Array.from(weights.subarray(row * T, row * T + row + 1), (weight) => Math.round(10000 * weight)),
+    );
+  });
   const rounded = (value) => Math.round(value * 10000) / 10000;
   const scores = Object.fromEntries(
     Object.entries(await headScores(model)).map(([kind, layers]) => [kind, layers.map((layer) => layer.map(rounded))]),

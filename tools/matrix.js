@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, buildInline, buildTypes, ensurePackages } from './build.js';
-import { capture, main, projectRoot, run, say } from './machine.js';
+import { capture, main, projectRoot, run, SetupError, say } from './machine.js';
 
 const kFolder = join(projectRoot, 'tests/matrix');
 
@@ -24,6 +24,9 @@ function testFiles(words) {
 }
 
 await main(async () => {
+  if (process.platform !== 'linux' || process.arch !== 'x64') {
+    throw new SetupError('the matrix runs on Linux x64: tests/matrix/package.json has Node for that alone');
+  }
   ensurePackages();
   build();
   await buildInline();

@@ -1,8 +1,10 @@
-// Builds the page into build/page with Vite; does nothing when no input has changed.
+// npm run build:web: builds the page into build/page with Vite, a folder that any host can serve. Does nothing when no
+// input has changed.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot, say } from './machine.js';
+import { build as buildKernels, ensurePackages } from './build.js';
+import { main, projectRoot, say } from './machine.js';
 
 const kInputs = ['web', 'bindings', 'dist', 'package-lock.json'];
 
@@ -42,4 +44,12 @@ function readdirSyncOrFile(path) {
     if (error.code === 'ENOTDIR') return null;
     throw error;
   }
+}
+
+if (import.meta.filename === process.argv[1]) {
+  await main(async () => {
+    ensurePackages();
+    buildKernels();
+    say(`the page is in ${await buildPage()}`);
+  });
 }

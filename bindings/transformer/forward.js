@@ -29,13 +29,28 @@ import { Steps } from './steps.js';
  * @property {boolean} allLogits
  * @property {boolean} hidden
  * @property {Capture | null} capture
+ * @property {boolean} queries @property {boolean} keys @property {boolean} values to be kept as the attention takes them
+ * @property {AttentionChange} change
+ */
+
+/**
+ * What is asked of the attention in place of what the model was trained with; null: as it was trained.
+ * @typedef {object} AttentionChange
+ * @property {boolean} isCausal
+ * @property {number | null} scale
+ * @property {number} temperature divides the logits, behind the cap
+ * @property {number} softcap
+ * @property {[number, number] | null} windowSize
+ * @property {boolean} rope
  */
 
 /** Which attention weights to keep. @typedef {{ layers: ReadonlySet<number>, heads: Int32Array, rows: Int32Array }} Capture */
 
 /** @typedef {{ layer: number, heads: number[], rows: number[], weights: Float32Result }} LayerWeights */
 
-/** @typedef {{ logits: Float32Result, attention?: LayerWeights[], hidden?: Float32Result[] }} ForwardResult */
+/** @typedef {'queries' | 'keys' | 'values'} Projected */
+
+/** @typedef {{ logits: Float32Result, attention?: LayerWeights[], hidden?: Float32Result[] } & Partial<Record<Projected, Float32Result[]>>} ForwardResult */
 
 /** A model in memory. @typedef {{ backend: WasmBackend, config: ModelConfig, parts: ModelParts, tables: RopeTables, steps: Steps }} Model */
 
@@ -72,6 +87,8 @@ export class Pass {
   #weights = [];
   /** @type {Float32Result[]} */
   #hidden = [];
+  /** Queries, keys and values that are kept, layer by layer. @type {Partial<Record<Projected, Float32Result[]>>} */
+  #projected = {};
   /** Of heads that are switched off, in each layer. @type {readonly (readonly number[])[]} */
   #disabled;
 
@@ -105,6 +122,7 @@ export class Pass {
           logits,
           ...(capture && { attention: this.#weights }),
           ...(hidden && { hidden: this.#hidden }),
+          ...this.#projected,
         };
       },
     );
@@ -122,11 +140,14 @@ export class Pass {
   /** @param {LayerAttention} kind @returns {AttentionCall} */
   #describeAttention({ scale, window }) {
     const { heads, kvHeads, headDim } = this.#model.config;
-    const { cache, capture } = this.#call;
+    const { cache, capture, change } = this.#call;
     const q = pending([1, this.#T, heads, headDim]);
+    const { isCausal, temperature, softcap, windowSize } = change;
     const options = {
-      ...{ isCausal: true, layout: 'bthd', scale },
-      windowSize: window ? [window - 1, -1] : null,
+      ...{ isCausal, layout: 'bthd' },
+      // c·tanh(x / c) / t is also (c / t)·tanh((x / t) / (c / t)): the kernels need no temperature of their own.
+      ...{ scale: (change.scale ?? scale) / temperature, softcap: softcap / temperature },
+      windowSize: windowSize ?? (window ? [window - 1, -1] : null),
       needWeights: capture && { heads: capture.heads, rows: capture.rows },
     };
     if (cache && this.#append) return attendOperand(this.#context, cache[0], this.#append.next, q, options);
@@ -159,7 +180,7 @@ export class Pass {
   /** @param {Frame} frame */
   #placeRotation(frame) {
     const { config, tables } = this.#model;
-    if (!config.rope) return;
+    if (!config.rope || !this.#call.change.rope) return;
     const past = this.#append ? this.#append.first[0] : 0;
     /** @param {number} _stream @param {number} _item @param {number} t */
     const at = (_stream, _item, t) => past + t;
@@ -228,7 +249,12 @@ export class Pass {
       }
     }
     // Queries and keys stand side by side: they turn in one go.
-    if (config.rope) steps.rope(T, heads + kvHeads, headDim, config.rope.rotaryDim, qkv, row, cos, sin);
+    if (config.rope && this.#call.change.rope) {
+      steps.rope(T, heads + kvHeads, headDim, config.rope.rotaryDim, qkv, row, cos, sin);
+    }
+    this.#keepProjected('queries', qkv, heads);
+    this.#keepProjected('keys', k, kvHeads);
+    this.#keepProjected('values', k + kvHeads * headDim * kFloat, kvHeads);
     this.#mix(l, k, k + kvHeads * headDim * kFloat);
     for (const head of this.#disabled[l]) steps.clear(mixed + head * headDim * kFloat, T, headDim, heads * headDim);
     steps.linear(T, layer.out, mixed, x, x, scratch);
@@ -284,6 +310,14 @@ export class Pass {
       steps.activation({ count, kind: config.activation, x: up, gate: 0, out: up });
     }
     steps.linear(T, layer.down, up, x, x, scratch);
+  }
+
+  /** As [heads, T, headDim]. @param {Projected} name @param {number} at @param {number} heads */
+  #keepProjected(name, at, heads) {
+    if (!this.#call[name]) return;
+    const { config, steps } = this.#model;
+    this.#projected[name] ??= [];
+    this.#projected[name].push(steps.heads(at, heads, this.#T, config.headDim, this.#row));
   }
 
   #keepHidden() {

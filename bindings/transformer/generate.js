@@ -9,7 +9,7 @@ import { mulberry32, sample } from './sampling.js';
 /** @import { TransformerCache } from './cache.js' */
 /** @import { ModelConfig } from './config.js' */
 /** @import { Sampling } from './sampling.js' */
-/** @import { GeneratedToken } from './types.js' */
+/** @import { AttentionOverrides, CaptureOptions, GeneratedToken } from './types.js' */
 
 /**
  * A checked call.
@@ -18,13 +18,14 @@ import { mulberry32, sample } from './sampling.js';
  * @property {Sampling} sampling
  * @property {ReadonlySet<number>} stopTokens
  * @property {TransformerCache | null} cache
+ * @property {CaptureOptions | null} capture @property {AttentionOverrides | null} attention checked by forward()
  * @property {AbortSignal | null} signal
  * @property {((step: GeneratedToken) => void) | null} onToken
  */
 
 const kNames = new Set([
   ...['maxTokens', 'temperature', 'topK', 'topP', 'seed', 'stopTokens'],
-  ...['cache', 'signal', 'onToken'],
+  ...['cache', 'capture', 'attention', 'signal', 'onToken'],
 ]);
 const kMostTokens = 2 ** 29;
 
@@ -51,7 +52,7 @@ export function describeGenerate(fn, given, { vocabulary, stopTokens }) {
     stopTokens: new Set(
       options.stopTokens ? integers(fn, 'stopTokens', options.stopTokens, -1, 0, vocabulary - 1) : stopTokens,
     ),
-    cache: options.cache ?? null,
+    ...{ cache: options.cache ?? null, capture: options.capture ?? null, attention: options.attention ?? null },
     signal: signalOf(fn, options.signal),
     onToken,
   };
@@ -71,9 +72,9 @@ export async function* generated(fn, model, tokens, { maxTokens, sampling, stopT
     let next = tokens;
     for (let count = 1; ; ++count) {
       throwIfAborted(fn, signal);
-      const { logits } = model.forward(next, { cache });
-      const token = sample(logits.data, sampling);
-      const step = { token, logits };
+      const result = model.forward(next, { cache, capture: call.capture, attention: call.attention });
+      const token = sample(result.logits.data, sampling);
+      const step = { token, ...result };
       onToken?.(step);
       yield step;
       if (count === maxTokens || stopTokens.has(token)) return;

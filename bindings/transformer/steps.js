@@ -105,6 +105,23 @@ export class Steps {
     }
   }
 
+  /**
+   * A copy of heads that stand side by side in rows, `stride` floats apart, as [heads, T, D].
+   * @param {number} at @param {number} heads @param {number} T @param {number} D @param {number} stride
+   * @returns {Float32Result}
+   */
+  heads(at, heads, T, D, stride) {
+    const { f32 } = this.#backend.memory.heap;
+    const data = new Float32Array(heads * T * D);
+    for (let head = 0; head < heads; ++head) {
+      for (let t = 0; t < T; ++t) {
+        const first = (at >>> 2) + t * stride + head * D;
+        data.set(f32.subarray(first, first + D), (head * T + t) * D);
+      }
+    }
+    return { data, shape: [heads, T, D], dtype: 'float32' };
+  }
+
   /** A copy of floats. @param {string} fn @param {number} at @param {readonly number[]} shape @returns {Float32Result} */
   read(fn, at, shape) {
     const count = shape.reduce((product, size) => product * size, 1);

@@ -30,6 +30,8 @@
  * @property {number} headDim
  * @property {number | null} trainedLength as the config says it: RoPE goes on beyond, worse
  * @property {number | null} positions learned positions: no text can be longer; null for RoPE
+ * @property {readonly Readonly<{ scale: number, windowSize: readonly [left: number, right: number] }>[]} attention of each
+ *   layer, as the model was trained
  * @property {number} parameters
  */
 
@@ -45,18 +47,45 @@
  */
 
 /**
- * @typedef {object} ForwardOptions
- * @property {TransformerCache | null} [cache]
- * @property {'last' | 'all' | null} [logits] of the last token, the default, or of all
- * @property {{ attention?: AttentionCapture | false | null, hidden?: boolean | null } | null} [capture]
+ * What a pass keeps besides the logits: attention weights; hidden states; queries, keys and values as the attention takes
+ * them, normalised and turned.
+ * @typedef {object} CaptureOptions
+ * @property {AttentionCapture | false | null} [attention]
+ * @property {boolean | null} [hidden]
+ * @property {boolean | null} [queries] @property {boolean | null} [keys] @property {boolean | null} [values]
  */
 
 /**
- * @typedef {object} ForwardResult
- * @property {Float32Result} logits [1 or T, vocabulary]
+ * Another attention than the model was trained with, in all its layers; what is left out stays as it was trained. A
+ * window takes the place of the model's own.
+ * @typedef {object} AttentionOverrides
+ * @property {boolean | null} [isCausal] false: a token sees those behind it, too, as far as the call or the cache has them
+ * @property {number | null} [scale] of the products of queries and keys
+ * @property {number | null} [temperature] 1 by default; the logits are divided by it, behind the cap
+ * @property {number | null} [softcap] c·tanh(x / c); 0: off
+ * @property {readonly [left: number, right: number] | null} [windowSize] as in `scaledDotProductAttention`
+ * @property {boolean | null} [rope] false: queries and keys aren't turned; of no consequence in a model without RoPE
+ */
+
+/**
+ * @typedef {object} ForwardOptions
+ * @property {TransformerCache | null} [cache]
+ * @property {'last' | 'all' | null} [logits] of the last token, the default, or of all
+ * @property {CaptureOptions | null} [capture]
+ * @property {AttentionOverrides | null} [attention]
+ */
+
+/**
+ * What was captured, layer by layer. Of a call with a cache only what its own tokens gave is in it.
+ * @typedef {object} Captured
  * @property {CapturedAttention[]} [attention]
  * @property {Float32Result[]} [hidden] [T, width] before the first layer and after each one; the final norm isn't in them
+ * @property {Float32Result[]} [queries] [heads, T, headDim]
+ * @property {Float32Result[]} [keys] [kvHeads, T, headDim]
+ * @property {Float32Result[]} [values] [kvHeads, T, headDim]
  */
+
+/** @typedef {{ logits: Float32Result } & Captured} ForwardResult `logits`: [1 or T, vocabulary] */
 
 /**
  * @typedef {object} CapturedAttention
@@ -76,10 +105,13 @@
  *   default
  * @property {Integers | null} [stopTokens] the stream ends behind one of them; `eos_token_id` of the config by default
  * @property {TransformerCache | null} [cache]
+ * @property {CaptureOptions | null} [capture] of each step: of the tokens that it reads, all given ones in the first, and
+ *   then the one that was chosen last. Not with chosen rows of attention weights
+ * @property {AttentionOverrides | null} [attention] as in forward()
  * @property {AbortSignal | null} [signal]
  * @property {((step: GeneratedToken) => void) | null} [onToken] called before the stream gives the token
  */
 
-/** @typedef {{ token: number, logits: Float32Result }} GeneratedToken */
+/** @typedef {{ token: number, logits: Float32Result } & Captured} GeneratedToken */
 
 export {};

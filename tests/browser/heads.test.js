@@ -47,6 +47,7 @@ test('a click and the arrow keys choose a head: matrix, title, readout and table
     assert.match(await chosen.textContent(), /^L2·H3/);
     assert.ok(await chosen.evaluate((node) => node === document.activeElement));
     await page.keyboard.press('ArrowDown');
+    await page.evaluate(() => window.attentionPage.settled());
     assert.match(await page.locator('#head-title').textContent(), /^L3·H3 · previous token$/);
     const value = weightAt(state, [3, 3], 33, 16).toFixed(3);
     assert.equal(await page.locator('#readout').textContent(), `L3·H3 · 33 “ver” asks 16 “·st”: ${value}`);

@@ -15,7 +15,7 @@ test('typing runs the model again; signs of several bytes are shown by their byt
     assert.equal(tokens[0], 'bos');
     assert.equal(tokens.join('').slice(3), 'Don⟨E2⟩⟨80⟩⟨99⟩t·panic,·Miss');
     assert.equal(ids[0], 0);
-    assert.deepEqual(await page.locator('#tokens li > span:first-child').allInnerTexts(), tokens);
+    assert.deepEqual(await page.locator('#tokens .token > span:first-child').allInnerTexts(), tokens);
     assert.equal(await page.locator('#next tbody tr').count(), 10);
     assert.equal(await page.locator('#next tbody th').first().textContent(), candidates[0].token);
     await page.getByLabel('Your text').press('End');
@@ -93,7 +93,10 @@ test('the keys move the cell in every direction, stop at the edges, and lock', a
     await page.keyboard.press('ArrowUp');
     await page.keyboard.press('End');
     assert.deepEqual(await focusOf(page), { row: 32, column: 33 });
-    assert.match(await page.locator('#readout').textContent(), /^L4·H2 · 32 “·ri” asks 33 “ver”: hidden$/);
+    assert.match(
+      await page.locator('#readout').textContent(),
+      /^L4·H2 · 32 “·ri” asks 33 “ver”: hidden by the causal mask$/,
+    );
     await page.keyboard.press('Enter');
     assert.equal(await isLocked(page), true);
     await page.keyboard.press('Escape');
@@ -107,7 +110,7 @@ test('every control is reached by Tab, in the order of reading', async () => {
   await visit('', {}, async (page) => {
     await page.evaluate(() => window.attentionPage.measured());
     const stops = [];
-    for (let i = 0; i < 18; i++) {
+    for (let i = 0; i < 41; i++) {
       await page.keyboard.press('Tab');
       stops.push(
         await page.evaluate(
@@ -115,7 +118,7 @@ test('every control is reached by Tab, in the order of reading', async () => {
         ),
       );
     }
-    assert.deepEqual(stops.slice(0, 3), ['theme', 'text', 'Repeated words']);
+    assert.deepEqual(stops.slice(0, 4), ['skip', 'theme', 'text', 'Repeated words']);
     assert.equal(stops.filter((stop) => stop.startsWith('L4·H2')).length, 1, 'the heads are one stop');
     for (const id of ['run', 'row-panel', 'head-on', 'off-induction', 'off-previous', 'own-files'])
       assert.ok(stops.includes(id), `${id} in ${stops}`);

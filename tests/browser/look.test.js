@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
-import { stateOf, useBrowser, weightAt } from './support.js';
+import { stateOf, unfold, useBrowser, weightAt } from './support.js';
 
 const visit = useBrowser();
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -114,8 +114,10 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   for (const [size, viewport] of Object.entries(kWidths)) {
     test(`${colorScheme}, ${size}: axe finds nothing to mend`, async () => {
       await visit('#off=4.2', { colorScheme, viewport }, async (page) => {
-        await page.locator('details.run summary').click();
         await page.evaluate(() => window.attentionPage.measured());
+        await assertAccessible(page);
+        await unfold(page);
+        await page.locator('details.run summary').click();
         await assertAccessible(page);
         await page.getByRole('radio', { name: 'Untrained layer' }).check();
         await page.evaluate(() => window.attentionPage.settled());

@@ -1,37 +1,14 @@
 // The reader's own model: picked or dropped, read on this device, refused with a reason.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { configs, weightsFor } from '../support/models.js';
+import { configs } from '../support/models.js';
 import { transformer } from '../support/oracle-transformer.js';
-import { safetensorsOf } from '../support/safetensors.js';
-import { shipped } from '../support/shipped-model.js';
 import { assertClose } from '../support/tensors.js';
+import { folderOf, json, vocabulary } from './own-files.js';
 import { measuresOf, stateOf, useBrowser } from './support.js';
 
 const visit = useBrowser();
-const vocabulary = { vocab_size: 1024 };
 const kText = 'Elizabeth was pleased';
-
-const json = (name, content) => ({ name, mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(content)) });
-const binary = (name, bytes) => ({ name, mimeType: 'application/octet-stream', buffer: Buffer.from(bytes) });
-
-/** A folder of a random model, its weights in two files. */
-function folderOf(config) {
-  const weights = weightsFor(config);
-  const names = Object.keys(weights);
-  const part = (from, to) =>
-    safetensorsOf(Object.fromEntries(names.slice(from, to).map((name) => [name, weights[name]])));
-  return {
-    weights,
-    files: [
-      json('config.json', config),
-      json('tokenizer.json', shipped.tokenizer),
-      json('tokenizer_config.json', shipped.tokenizerConfig),
-      binary('model-00001-of-00002.safetensors', part(0, 5)),
-      binary('model-00002-of-00002.safetensors', part(5)),
-    ],
-  };
-}
 
 const alertOf = (page) => page.getByRole('alert').textContent();
 

@@ -10,6 +10,13 @@ import { kBrowserFlags, kWebgpuFlags } from './flags.js';
 
 const kPageFolder = resolve(import.meta.dirname, '../../build/page');
 
+/** The browser of the tests. */
+export const launch = () =>
+  chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: [...kBrowserFlags, ...kWebgpuFlags],
+  });
+
 /**
  * A browser and a server of the built page for the tests of one file.
  * @param {Parameters<typeof serve>[1]} [serverOptions]
@@ -28,10 +35,7 @@ export function useBrowser(serverOptions) {
       'the page is not built: run npm test, which does that first',
     );
     server = await serve(kPageFolder, serverOptions);
-    browser = await chromium.launch({
-      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-      args: [...kBrowserFlags, ...kWebgpuFlags],
-    });
+    browser = await launch();
   });
   after(async () => {
     await browser?.close();
@@ -75,17 +79,26 @@ function watch(page, origin) {
   return complaints;
 }
 
-/** What the page shows once it has come to rest (web/src/session.js), with typed arrays as arrays. @param {import('playwright-core').Page} page */
+/**
+ * What the page shows once it has come to rest (web/src/session.js), with typed arrays as arrays; the weights of all
+ * heads among it, 0 where the mask hides them.
+ * @param {import('playwright-core').Page} page
+ */
 export function stateOf(page) {
   return page.evaluate(async () => {
     const session = window.attentionPage;
     await session.settled();
     const { state, run, candidates, model, info } = session;
     const plain = ({ data, shape }) => ({ data: Array.from(data), shape: Array.from(shape) });
-    const { tokens, ids, total, layers, heads, causal, milliseconds, layer } = run;
+    const { tokens, ids, prompt, total, layers, heads, causal, rules, changed, milliseconds, layer } = run;
+    const weights = [];
+    for (let i = 0; i < layers * heads && tokens.length > 0; i++) {
+      const matrix = await session.matrixOf({ of: [[Math.floor(i / heads), i % heads]] });
+      for (const value of matrix.data) weights.push(Number.isNaN(value) ? 0 : value);
+    }
     return {
-      ...{ state, tokens, ids, total, layers, heads, causal, milliseconds, candidates, model, info },
-      weights: Array.from(run.weights),
+      ...{ state, tokens, ids, prompt, total, layers, heads, causal, rules, changed, milliseconds, candidates, model },
+      ...{ info, weights },
       layer: layer && {
         ...{ x: plain(layer.x), output: plain(layer.output), config: layer.config },
         stateDict: Object.fromEntries(Object.entries(layer.stateDict).map(([name, tensor]) => [name, plain(tensor)])),
@@ -113,12 +126,20 @@ export async function cellCenter(page, row, column) {
   return page.evaluate(
     ([r, c]) => {
       const canvas = document.querySelector('#map canvas:last-child');
-      const count = window.attentionPage.run.tokens.length;
-      const cell = Number(canvas.dataset.cell);
+      const part = JSON.parse(canvas.dataset.part);
       canvas.scrollIntoView({ block: 'center' });
       const { right, bottom } = canvas.getBoundingClientRect();
-      return { x: right - (count - c - 0.5) * cell, y: bottom - (count - r - 0.5) * cell };
+      return {
+        x: right - (part.column + part.columns - c - 0.5) * Number(canvas.dataset.cell),
+        y: bottom - (part.row + part.rows - r - 0.5) * Number(canvas.dataset.high),
+      };
     },
     [row, column],
   );
+}
+
+/** Opens all of the instrument, where a narrow screen folds it. @param {import('playwright-core').Page} page */
+export async function unfold(page) {
+  const all = page.locator('#fold-bar').getByRole('button', { name: 'All' });
+  if (await all.isVisible()) await all.click();
 }

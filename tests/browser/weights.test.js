@@ -1,26 +1,17 @@
 // What the page shows is what the formulas say.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readSafetensors } from '../../bindings/safetensors.js';
 import { multiHeadAttention } from '../support/oracle-layers.js';
-import { transformer } from '../support/oracle-transformer.js';
 import { shipped } from '../support/shipped-model.js';
-import { assertClose, valuesOf } from '../support/tensors.js';
+import { assertClose } from '../support/tensors.js';
+import { shippedOracle, softmax } from './shipped-oracle.js';
 import { stateOf, useBrowser, weightAt } from './support.js';
 
 const visit = useBrowser();
-/** As numbers once: the forward below reads them at every token. */
-const weights = Object.fromEntries(
-  Object.entries(readSafetensors(shipped.weights)).map(([name, tensor]) => [
-    name,
-    { data: valuesOf(tensor), shape: tensor.shape },
-  ]),
-);
-
 function assertMatchesModel({ ids, weights: got, candidates, state }) {
-  const want = transformer(shipped.config, weights, ids, { disabledHeads: state.off });
+  const want = shippedOracle(ids, { disabledHeads: state.off });
   assertClose(got, want.attention.flat(9), { absolute: 1e-4, what: 'weights' });
-  const whole = state.off.length ? transformer(shipped.config, weights, ids) : want;
+  const whole = state.off.length ? shippedOracle(ids) : want;
   const after = softmax(want.logits[state.focus.row]);
   const before = softmax(whole.logits[state.focus.row]);
   for (const { id, ...got } of candidates) {
@@ -32,13 +23,6 @@ function assertMatchesModel({ ids, weights: got, candidates, state }) {
     most.slice(0, 10),
     { absolute: 1e-4, what: 'the ten likeliest' },
   );
-}
-
-function softmax(logits) {
-  const most = Math.max(...logits);
-  const powers = logits.map((logit) => Math.exp(logit - most));
-  const sum = powers.reduce((a, b) => a + b);
-  return powers.map((power) => power / sum);
 }
 
 test('the page is cross-origin isolated and says what runs', async () => {
@@ -81,21 +65,6 @@ test('trained, with heads off: weights, and next tokens before and after', async
     ]);
     assertMatchesModel(state);
     assert.ok(state.candidates.some(({ before, after }) => Math.abs(before - after) > 0.1));
-  });
-});
-
-test('a long text: the first 256 tokens are computed, and the page says so and why', async () => {
-  await visit(`#text=${'one+two+three+'.repeat(100)}`, {}, async (page) => {
-    const state = await page.evaluate(async () => {
-      await window.attentionPage.settled();
-      const { tokens, total, weights } = window.attentionPage.run;
-      return { count: tokens.length, total, size: weights.length };
-    });
-    assert.ok(state.total > 256);
-    assert.deepEqual([state.count, state.size], [256, 5 * 4 * 256 * 256]);
-    const note = await page.locator('#token-count').textContent();
-    assert.match(note, new RegExp(`first 256 of ${state.total} tokens.*trained on at most 256`));
-    assert.ok((await page.locator('*').count()) < 12 * 256, 'elements grow with the tokens, not with their square');
   });
 });
 

@@ -3,17 +3,26 @@
 import { ropeFrequencies } from './oracle-rope.js';
 import { valuesOf } from './tensors.js';
 
-/** @returns {{ logits: number[][], attention: number[][][][], hidden: number[][][] }} attention[layer][head][row][key] */
-export function transformer(config, weights, tokens, { disabledHeads = [] } = {}) {
-  const model = config.model_type === 'gpt2' ? gpt2(config, weights) : llama(config, weights);
+/**
+ * `attention`: another one than the model was trained with, in the names of forward().
+ * @returns {{ logits: number[][], attention: number[][][][], scores: number[][][][], hidden: number[][][],
+ *   projected: { q: number[][][], k: number[][][], v: number[][][] }[] }} attention and scores [layer][head][row][key],
+ *   the scores before any mask; projected by layer, [token][head]
+ */
+export function transformer(config, weights, tokens, { disabledHeads = [], attention: change = {} } = {}) {
+  const model = config.model_type === 'gpt2' ? gpt2(config, weights) : llama(config, weights, change);
   let x = tokens.map((token, t) => add(row(weights[model.embedding], token), model.position(t)));
   const hidden = [x];
   const attention = [];
+  const scores = [];
+  const projected = [];
   for (let l = 0; l < model.layers; ++l) {
     const layer = model.layer(l);
     const { q, k, v } = layer.project(x.map(layer.norm1), tokens.length);
-    const mixed = attend(model, layer, { q, k, v });
+    const mixed = attend(model, { ...layer, ...change }, { q, k, v });
     attention.push(mixed.weights);
+    scores.push(mixed.scores);
+    projected.push({ q, k, v });
     for (const [offLayer, head] of disabledHeads) {
       if (offLayer === l) for (const token of mixed.out) token[head].fill(0);
     }
@@ -23,36 +32,45 @@ export function transformer(config, weights, tokens, { disabledHeads = [] } = {}
   }
   const table = weights[model.head];
   const logits = x.map((token) => times(table, model.norm(token)));
-  return { logits, attention, hidden };
+  return { logits, attention, scores, hidden, projected };
 }
 
 /** Heads of each token: q[t][h], k[t][g], v[t][g]. */
-function attend({ heads, kvHeads }, { scale, window }, { q, k, v }) {
-  const weights = Array.from({ length: heads }, (_, h) => {
+function attend(
+  { heads, kvHeads },
+  { scale, window, windowSize, isCausal = true, softcap, temperature = 1 },
+  { q, k, v },
+) {
+  const [left, right] = windowSize ?? [window ? window - 1 : -1, -1];
+  const isVisible = (t, j) =>
+    (!isCausal || j <= t) && (left < 0 || t - j <= left) && (right < 0 || isCausal || j - t <= right);
+  const scores = Array.from({ length: heads }, (_, h) => {
     const g = Math.floor(h / (heads / kvHeads));
-    return q.map((token, t) => {
-      const logits = k.map((key, j) => {
-        const visible = j <= t && (!window || t - j < window);
-        return visible ? scale * dot(token[h], key[g]) : Number.NEGATIVE_INFINITY;
-      });
-      return softmax(logits);
-    });
+    return q.map((token) =>
+      k.map((key) => {
+        const x = scale * dot(token[h], key[g]);
+        return (softcap ? softcap * Math.tanh(x / softcap) : x) / temperature;
+      }),
+    );
   });
+  const weights = scores.map((rows) =>
+    rows.map((row, t) => softmax(row.map((x, j) => (isVisible(t, j) ? x : Number.NEGATIVE_INFINITY)))),
+  );
   const out = q.map((_, t) =>
     weights.map((rows, h) => {
       const g = Math.floor(h / (heads / kvHeads));
       return v[0][g].map((_, c) => v.reduce((sum, value, j) => sum + rows[t][j] * value[g][c], 0));
     }),
   );
-  return { weights, out };
+  return { weights, scores, out };
 }
 
-function llama(config, weights) {
+function llama(config, weights, { rope = true } = {}) {
   const { num_attention_heads: heads, num_key_value_heads: kvHeads = heads, rms_norm_eps: epsilon } = config;
   const D = config.head_dim ?? config.hidden_size / heads;
   const linear = (prefix, x) => add(times(weights[`${prefix}.weight`], x), vector(weights[`${prefix}.bias`]));
   const norm = (name) => (x) => rmsNorm(x, vector(weights[name]), epsilon);
-  const turn = rotation(config, D);
+  const turn = rope ? rotation(config, D) : (x) => x;
   const layer = (l) => {
     const at = `model.layers.${l}`;
     return {

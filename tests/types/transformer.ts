@@ -3,6 +3,7 @@ import { load } from 'attention-wasm';
 import { readSafetensors } from 'attention-wasm/safetensors';
 import {
   type AttentionCapture,
+  type AttentionOverrides,
   type CapturedAttention,
   type ForwardOptions,
   type ForwardResult,
@@ -48,6 +49,12 @@ const values: Float32Array = logits.data;
 const first: CapturedAttention | undefined = captured?.[0];
 const weights: Float32Array | undefined = first?.weights.data;
 const lens: Float32Array = model.logitLens(hidden?.[0] ?? logits).data;
+const change: AttentionOverrides = { isCausal: false, temperature: 2, softcap: null, windowSize: [4, -1], rope: false };
+const changed: ForwardResult = model.forward([0], { attention: change, capture: { queries: true, keys: true } });
+const keys: Float32Array | undefined = changed.keys?.[0].data;
+const [left, right]: readonly [number, number] = info.attention[0].windowSize;
+// @ts-expect-error: a mask by name
+model.forward([0], { attention: { isCausal: 'top-left' } });
 // @ts-expect-error: the result may have no captured weights
 captured[0].layer;
 const settings: GenerateOptions = {
@@ -79,4 +86,4 @@ model.dispose();
   console.log(scopedCache.length, scoped.disposed);
 }
 
-export { lens, off, positions, TransformerCache, values, weights };
+export { keys, left, lens, off, positions, right, TransformerCache, values, weights };

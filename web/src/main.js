@@ -1,55 +1,63 @@
 // The page: settings → one run in the worker → views. Nothing below knows anything above it.
 import { createEngine } from './engine/client.js';
-import { storedExample } from './example.js';
+import { isStored, storedExample, storedRun, storedScores } from './example.js';
+import { keepOffline } from './offline.js';
 import { createSession } from './session.js';
-import { createStore, hashFromSettings, kDefaults, settingsFromHash } from './state.js';
+import { existing, kNothingShown } from './shown.js';
+import { createStore, hashFromSettings, kSettings, settingsFromHash } from './state.js';
 import { createControls, createThemeSwitch } from './views/controls.js';
+import { mountInstrument } from './views/instrument.jsx';
 import { createOwnModel } from './views/own-model.js';
-import { createViews } from './views/views.js';
+import { createProgress } from './views/progress.js';
+import { createProseFacts } from './views/prose-facts.js';
 
+/** @import { ShownStore } from './shown.js' */
 /** @import { State, Store } from './state.js' */
-
-/** @type {(keyof State)[]} */
-const kRerun = ['model', 'text', 'off', 'heads', 'causal', 'rope', 'seed'];
-/** @type {(keyof State)[]} */
-const kAddress = [...kRerun, 'at'];
 
 const kPause = 200;
 
 async function start() {
   /** @type {Store} */
   const store = createStore({
-    ...settingsFromHash(location.hash),
-    focus: { row: Number.POSITIVE_INFINITY, column: 16 }, // the last row, as far as there is one
+    focus: { row: Number.MAX_SAFE_INTEGER, column: 16 }, // the last row, as far as there is one
     locked: false,
+    ...settingsFromHash(location.hash),
   });
-  const controls = createControls(store);
-  const views = createViews(store);
-  createThemeSwitch(views.draw);
+  /** @type {ShownStore} */
+  const shown = createStore(kNothingShown);
+  const controls = createControls(store, shown);
   controls.show(store.state);
-
-  const example = storedExample();
-  const isStored =
-    store.state.model === 'trained' && store.state.text === kDefaults.text && store.state.off.length === 0;
-  if (isStored) views.showStored(example);
-  performance.mark('painted');
+  createProgress(shown);
+  createProseFacts(shown);
+  if (isStored(store.state)) {
+    store.set(existing(store.state, storedRun, false));
+    shown.set(storedExample(store.state));
+  }
 
   const engine = createEngine();
-  const session = createSession(store, engine, views, example.scores);
+  const session = createSession(store, shown, engine, storedScores);
+  const redraw = mountInstrument({ store, shown, session });
+  createThemeSwitch(redraw);
+  performance.mark('painted');
+
   createOwnModel(async (files) => {
     if (await session.openOwn(files)) controls.offerOwn();
     controls.show(store.state);
   });
   store.subscribe((state, changed) => {
-    if (kAddress.some((name) => changed.has(name))) {
+    if (changed.has('locked') || kSettings.some((name) => changed.has(name))) {
       controls.show(state);
       writeAddress(state);
     }
-    if (kRerun.some((name) => changed.has(name))) session.compute();
-    else views.update(changed);
   });
-  window.addEventListener('hashchange', () => store.set(settingsFromHash(location.hash)));
-  await session.start();
+  window.addEventListener('hashchange', () => store.set({ locked: false, ...settingsFromHash(location.hash) }));
+  const ready = session.start();
+  // The example is painted before the lesson comes.
+  const lesson = import('./lesson/lesson.jsx').then(({ showLesson }) => {
+    showLesson({ store, engine, ready, run: () => session.run });
+  });
+  await Promise.all([ready, lesson]);
+  keepOffline();
   return session;
 }
 

@@ -1,75 +1,160 @@
-// The models and their runs: one run at a time, always of the latest settings, and measurements behind them.
+// The models and what is shown of them: one job at a time, the most urgent first, always for the latest settings; and
+// measurements behind them.
+import { measure } from './measuring.js';
+import { existing, thumbnailPixels, viewOf } from './shown.js';
+import { kDefaults } from './state.js';
 
 /** @import { Engine } from './engine/client.js' */
-/** @import { Store } from './state.js' */
-/** @import { BuildInfo, Candidate, Effect, HeadName, HeadScores, ModelInfo, Run } from './types.js' */
-/** @import { createViews } from './views/views.js' */
+/** @import { Known } from './measuring.js' */
+/** @import { Shown, ShownStore } from './shown.js' */
+/** @import { State, Store } from './state.js' */
+/** @import { BuildInfo, Effect, HeadName, HeadScores, MatrixView, ModelInfo, Progress, Run } from './types.js' */
+
+/** Settings after which the model runs again, or the matrix alone. @type {readonly (keyof State)[]} */
+// biome-ignore format: two subjects, two lines
+const kRerun = [
+  'model', 'text', 'added', 'off', 'heads', 'causal', 'rope', 'seed',
+  'mask', 'scale', 'temperature', 'rotary', 'softcap', 'window',
+];
+/** @type {readonly (keyof State)[]} */
+const kReview = ['at', 'combine', 'chosen', 'show', 'hideFirst', 'mass', 'newOnly'];
+
+/** The most urgent first. @typedef {'run' | 'write' | 'matrix' | 'row' | 'thumbnails'} Job */
+/** @type {readonly Job[]} */
+const kJobs = ['run', 'write', 'matrix', 'row', 'thumbnails'];
 
 /**
- * What is known of a model: measured once. Until then `stored` scores label the heads, where there are any.
- * @typedef {{ info: ModelInfo, stored: HeadScores | null, scores: HeadScores | null, effects: Map<string, Effect> }} Known
- */
-
-/**
- * @param {Store} store @param {Engine} engine @param {ReturnType<typeof createViews>} views
+ * @param {Store} store @param {ShownStore} shown @param {Engine} engine
  * @param {HeadScores} stored of the trained model
  */
-export function createSession(store, engine, views, stored) {
+export function createSession(store, shown, engine, stored) {
   /** @type {BuildInfo | null} */
   let build = null;
   /** @type {Partial<Record<'trained' | 'own', Known>>} */
   const known = {};
-  /** @type {Run | null} */
-  let run = null;
-  /** @type {Candidate[]} */
-  let candidates = [];
-  let isWanted = false;
+  /** @type {Set<Job>} */
+  const wanted = new Set();
   /** @type {Promise<void> | null} */
   let running = null;
   /** @type {Promise<void>} */
   let measuring = Promise.resolve();
-  let predictedRow = -1;
+  let nextLayer = 0;
+  let isStopped = false;
 
   const current = () => (store.state.model === 'untrained' ? null : (known[store.state.model] ?? null));
+  const isReady = () => build !== null && (store.state.model === 'untrained' || current() !== null);
 
   /** @param {unknown} error */
-  const fail = (error) => views.progress.fail(error instanceof Error ? error.message : String(error));
+  const fail = (error) => shown.set({ failure: error instanceof Error ? error.message : String(error) });
 
-  async function runOnce() {
-    const { model, text, off, heads, causal, rope, seed } = store.state;
-    const language = current();
-    run = await engine.ask('run', { model, text, off, layer: { heads, causal, rope, seed } });
-    if (isWanted || !build) return; // a later one is on its way
-    views.progress.fail('');
-    views.showRun(build, language?.info ?? null, run);
-    predictedRow = -1;
-    await predict();
+  /** What the model is asked. */
+  function wantedRun() {
+    const { model, text, added, off, mask, scale, temperature, rotary, softcap, window } = store.state;
+    return { model, text, added, off, change: { mask, scale, temperature, rotary, softcap, window } };
   }
 
-  /** Next tokens of the row in focus, as long as the focus moves. */
-  async function predict() {
-    const { model, focus } = store.state;
-    if (!current() || !run?.tokens.length) {
-      views.showNext([]);
-      return;
-    }
-    while (predictedRow !== store.state.focus.row && !isWanted) {
-      predictedRow = store.state.focus.row;
-      candidates = await engine.ask('predict', { model, row: predictedRow });
-    }
-    if (focus.row >= 0) views.showNext(candidates);
+  /** The matrix of a run, and what else has to change with it. @param {Run} run @param {Partial<Shown>} more */
+  async function showRun(run, more) {
+    store.set(existing(store.state, run, shown.state.writing !== null));
+    wanted.delete('matrix');
+    const view = viewOf(store.state, run);
+    const matrix = await engine.ask('matrix', { model: store.state.model, view });
+    if (wanted.has('run')) return; // a later one is on its way
+    shown.set({ run, matrix, view, ...more });
   }
+
+  /** @type {Record<Job, () => Promise<void>>} */
+  const jobs = {
+    async run() {
+      const { heads, causal, rope, seed } = store.state;
+      const language = current();
+      const run = await engine.ask('run', { ...wantedRun(), layer: { heads, causal, rope, seed } });
+      if (wanted.has('run')) return;
+      const isOther = !sameSizes(run, shown.state.run);
+      await showRun(run, {
+        ...{ build, model: language?.info ?? null, failure: '', isStored: false },
+        ...(isOther && { thumbnails: [], candidates: [], lens: [] }),
+        ...(!language && { scores: null, candidates: [], lens: [] }),
+      });
+      nextLayer = 0;
+      wanted.add('row').add('thumbnails');
+    },
+
+    async matrix() {
+      const { run } = shown.state;
+      if (run) await showRun(run, {});
+    },
+
+    /** What comes after the row in focus, and what each layer would say. */
+    async row() {
+      const { model, focus, lens } = store.state;
+      if (!current() || !shown.state.run?.tokens.length) return shown.set({ candidates: [], lens: [] });
+      const { row } = focus;
+      const candidates = await engine.ask('predict', { model, row });
+      const layers = lens ? await engine.ask('lens', { model, row }) : [];
+      if (!wanted.has('run')) shown.set({ candidates, lens: layers });
+    },
+
+    /** Of one layer; the others follow as long as nothing is more urgent. */
+    async thumbnails() {
+      const { run } = shown.state;
+      const layer = nextLayer;
+      if (!run || layer >= run.layers) return;
+      const { model, hideFirst } = store.state;
+      const part = await engine.ask('thumbnails', { model, layer, side: thumbnailPixels(), hideFirst });
+      if (wanted.has('run') || layer !== nextLayer) return;
+      const thumbnails = Array.from({ length: run.layers }, (_, l) => shown.state.thumbnails[l] ?? null);
+      thumbnails[layer] = part;
+      shown.set({ thumbnails });
+      nextLayer++;
+      wanted.add('thumbnails');
+    },
+
+    async write() {
+      const { model, writing: settings, added } = store.state;
+      if (model === 'untrained' || !current()) return;
+      const ids = [...added];
+      isStopped = false;
+      shown.set({ writing: { count: 0, token: '' } });
+      try {
+        await engine.ask('startWriting', { ...wantedRun(), settings });
+        while (!isStopped && !wanted.has('run')) {
+          const step = await engine.ask('writeNext', { model });
+          if (!step || wanted.has('run')) break;
+          ids.push(step.id);
+          const last = step.run.tokens.length - 1;
+          store.set({ newOnly: true, zoom: null, locked: false, focus: { ...store.state.focus, row: last } });
+          await showRun(step.run, { writing: { count: ids.length - added.length, token: step.token } });
+          await jobs.row();
+        }
+      } finally {
+        shown.set({ writing: null });
+      }
+      if (!wanted.has('run') && ids.length > added.length) {
+        store.set({ added: ids, newOnly: true, focus: { ...store.state.focus, row: Number.MAX_SAFE_INTEGER } });
+      }
+    },
+  };
 
   async function loop() {
-    while (isWanted) {
-      isWanted = false;
+    for (let job = nextJob(); job; job = nextJob()) {
+      wanted.delete(job);
       try {
-        await runOnce();
+        await jobs[job]();
       } catch (error) {
         fail(error);
       }
     }
     running = null;
+  }
+
+  const nextJob = () => (isReady() ? kJobs.find((job) => wanted.has(job)) : undefined);
+
+  /** @param {Job} job */
+  function want(job) {
+    wanted.add(job);
+    if (isReady()) running ??= loop();
+    return running ?? Promise.resolve();
   }
 
   /** @returns {Promise<void>} */
@@ -78,61 +163,46 @@ export function createSession(store, engine, views, stored) {
     const isThere = (/** @type {HeadName} */ [layer, head]) =>
       !language || (layer < language.info.layers && head < language.info.heads);
     if (!store.state.off.every(isThere)) store.set({ off: store.state.off.filter(isThere) }); // and computes
-    isWanted = true;
-    running ??= loop();
-    measuring = measuring.then(measure).catch(fail);
-    return running;
-  }
-
-  /** Labels of the heads once a model, effects once a set of heads that are off. */
-  async function measure() {
-    const { model, off } = store.state;
-    const language = current();
-    if (!language || model === 'untrained') return;
-    const isCurrent = () => language === current();
-    const show = () => {
-      if (!isCurrent()) return;
-      const effectOf = (/** @type {readonly HeadName[]} */ heads) =>
-        language.effects.get(JSON.stringify(heads)) ?? null;
-      views.showScores(language.scores ?? language.stored);
-      views.showEffects({ before: effectOf([]), after: effectOf(store.state.off) });
-    };
-    show();
-    try {
-      language.scores ??= await engine.ask('scores', { model });
-      show();
-      for (const heads of /** @type {HeadName[][]} */ ([[], off])) {
-        const key = JSON.stringify(heads);
-        if (!language.effects.has(key)) language.effects.set(key, await engine.ask('effect', { model, off: heads }));
-        show();
-      }
-    } catch (error) {
-      if (isCurrent()) throw error; // of a model that has been replaced meanwhile nobody wants to know
-    }
+    const done = want('run');
+    measuring = measuring.then(() => measure(store, shown, engine, current)).catch(fail);
+    return done;
   }
 
   store.subscribe((state, changed) => {
-    if (!changed.has('focus') || running || predictedRow === state.focus.row) return;
-    running = predict()
-      .catch(fail)
-      .then(() => {
-        running = null;
-        if (isWanted) running = loop();
-      });
+    const has = (/** @type {keyof State} */ name) => changed.has(name);
+    // What was written belongs to the text that it was written behind.
+    if ((has('text') || has('model')) && !has('added') && state.added.length > 0) {
+      store.set({ added: kDefaults.added }); // and computes
+      return;
+    }
+    if (kRerun.some(has)) compute();
+    else if (kReview.some(has)) want('matrix');
+    if (has('hideFirst')) nextLayer = 0;
+    if (has('hideFirst')) want('thumbnails');
+    if (has('focus') || has('lens')) want('row');
   });
+
+  /** @param {Progress} progress */
+  const showProgress = (progress) => shown.set({ progress });
 
   return {
     compute,
+    /** Writes on behind the text. @returns {Promise<void>} */
+    write: () => want('write'),
+    /** Ends the writing behind the token that is being written. */
+    stop() {
+      isStopped = true;
+    },
 
     async start() {
       try {
         build = await engine.ask('build');
         if (store.state.model === 'untrained') await compute();
         known.trained = {
-          info: await engine.ask('loadTrained', undefined, views.progress.show),
+          info: await engine.ask('loadTrained', undefined, showProgress),
           ...{ stored, scores: null, effects: new Map() },
         };
-        views.progress.done();
+        shown.set({ progress: null });
         await compute();
       } catch (error) {
         fail(new Error(`The kernels did not start: ${error instanceof Error ? error.message : error}`));
@@ -142,9 +212,9 @@ export function createSession(store, engine, views, stored) {
 
     /** @param {File[]} files @returns {Promise<boolean>} whether the model runs */
     async openOwn(files) {
-      views.progress.fail('');
+      shown.set({ failure: '' });
       try {
-        const info = await engine.ask('loadOwn', files, views.progress.show);
+        const info = await engine.ask('loadOwn', files, showProgress);
         known.own = { info, stored: null, scores: null, effects: new Map() };
         if (store.state.model === 'own') compute();
         else store.set({ model: 'own', off: [] });
@@ -153,11 +223,25 @@ export function createSession(store, engine, views, stored) {
         fail(new Error(`This model can’t be shown: ${error instanceof Error ? error.message : error}`));
         return false;
       } finally {
-        views.progress.done();
+        shown.set({ progress: null });
       }
     },
 
-    /** Until the views show the run of the latest settings, and what comes after the row in focus. */
+    /** A matrix of the run that is shown, whatever the page shows of it. @param {Partial<MatrixView>} view */
+    matrixOf(view) {
+      const { run } = shown.state;
+      const plain = /** @type {const} */ ({
+        combine: 'one',
+        show: 'weights',
+        hideFirst: false,
+        mass: 1,
+        newOnly: false,
+      });
+      const whole = run && viewOf({ ...store.state, ...plain }, run);
+      return whole ? engine.ask('matrix', { model: store.state.model, view: { ...whole, ...view } }) : null;
+    },
+
+    /** Until the views show what the latest settings ask for. */
     async settled() {
       while (running) await running;
     },
@@ -172,10 +256,16 @@ export function createSession(store, engine, views, stored) {
       return store.state;
     },
     get run() {
-      return run;
+      return shown.state.run;
+    },
+    get matrix() {
+      return shown.state.matrix;
     },
     get candidates() {
-      return candidates;
+      return shown.state.candidates;
+    },
+    get lens() {
+      return shown.state.lens;
     },
     get scores() {
       return current()?.scores ?? null;
@@ -192,3 +282,8 @@ export function createSession(store, engine, views, stored) {
     },
   };
 }
+
+/** @typedef {ReturnType<typeof createSession>} Session */
+
+/** @param {Run} a @param {Run | null} b */
+const sameSizes = (a, b) => b !== null && a.layers === b.layers && a.heads === b.heads;

@@ -1,10 +1,12 @@
 // One layer that is not trained: multi-head attention of the package with random, seeded parameters. It has the switches
 // that a trained model can't be asked to bear.
 import { hashText, normals } from './random.js';
+import { KernelSource } from './source.js';
 import { splitText } from './words.js';
 
 /** @import { Attention } from 'attention-wasm' */
 /** @import { Run, Tensor } from '../types.js' */
+/** @import { Heads } from './source.js' */
 /** @typedef {{ heads: number, causal: boolean, rope: boolean, seed: number }} LayerSettings */
 
 const kModelWidth = 64;
@@ -63,6 +65,28 @@ export function createUntrained(attention) {
     return current;
   }
 
+  /**
+   * Queries or keys as the layer makes them, [heads, T, D].
+   * @param {Tensor} x [1, T, width] @param {Tensor} weight @param {LayerSettings} settings @returns {Heads}
+   */
+  function project(x, weight, { heads, rope }) {
+    const T = x.shape[1];
+    const D = kModelWidth / heads;
+    const { data } = attention.linear({ data: x.data, shape: [T, kModelWidth] }, weight);
+    const split = new Float32Array(data.length);
+    for (let t = 0; t < T; t++) {
+      for (let head = 0; head < heads; head++) {
+        const first = t * kModelWidth + head * D;
+        split.set(data.subarray(first, first + D), (head * T + t) * D);
+      }
+    }
+    const whole = { data: split, shape: [heads, T, D] };
+    return rope && T > 0 ? attention.rope(whole, { style: 'half' }) : whole;
+  }
+
+  /** @type {KernelSource | null} */
+  let source = null;
+
   return {
     /** @param {string} text @param {LayerSettings} settings @returns {Run} */
     run(text, settings) {
@@ -70,14 +94,40 @@ export function createUntrained(attention) {
       const { layer, stateDict } = layerFor(settings);
       const x = embed(tokens, settings.seed);
       const start = performance.now();
-      const { output, weights } = layer.forward(x, { needWeights: true });
+      const { output } = layer.forward(x);
       const milliseconds = performance.now() - start;
       const { heads, causal } = settings;
+      const rule = { causal, left: -1, right: -1 };
+      source = new KernelSource(attention, {
+        queries: [project(x, stateDict['q_proj.weight'], settings)],
+        keys: [project(x, stateDict['k_proj.weight'], settings)],
+        kinds: [{ scale: 1 / Math.sqrt(kModelWidth / heads), softcap: 0, rule }],
+      });
       return {
-        ...{ tokens, ids: [], total, layers: 1, heads, causal, milliseconds },
-        weights: /** @type {Tensor} */ (weights).data,
+        ...{ tokens, ids: [], prompt: tokens.length, total, layers: 1, heads, causal, rules: [rule], milliseconds },
+        changed: false,
+        twins: twinsOf(tokens, source),
         layer: { x, output: /** @type {Tensor} */ (output), stateDict, config: layerConfig(settings) },
       };
     },
+    get sources() {
+      return source && { source, before: source };
+    },
   };
+}
+
+/** The first two places of the first token that comes again, and the largest difference of their rows. @param {string[]} tokens @param {KernelSource} source */
+function twinsOf(tokens, source) {
+  const first = tokens.findIndex((token, i) => tokens.indexOf(token, i + 1) !== -1);
+  if (first < 0) return null;
+  const second = tokens.indexOf(tokens[first], first + 1);
+  const T = tokens.length;
+  let difference = 0;
+  for (let head = 0; head < source.heads; head++) {
+    const weights = source.weights([0, head], 0);
+    for (let column = 0; column < T; column++) {
+      difference = Math.max(difference, Math.abs(weights[first * T + column] - weights[second * T + column]));
+    }
+  }
+  return { first, second, difference };
 }

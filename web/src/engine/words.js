@@ -1,8 +1,8 @@
 /** A word with its inner apostrophes, or any other visible sign by itself (with the marks that belong to it). */
 const kToken = /[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}\p{N}]+)*|[^\s\p{L}\p{M}\p{N}]\p{M}*/gu;
 
-/** Above this a map has cells of two pixels; later tokens are left out, and the page says so. */
-export const kMostTokens = 256;
+/** Later tokens are left out, and the page says so. */
+export const kMostTokens = 1024;
 
 /**
  * @param {string} text

@@ -1,8 +1,10 @@
 // Text, tokens, model and switches: what the reader changes.
 import { kHeadChoices } from '../state.js';
 import { byId, element } from './element.js';
+import { formatCount } from './format.js';
 
 /** @import { ModelInfo, Run } from '../types.js' */
+/** @import { ShownStore } from '../shown.js' */
 /** @import { State, Store } from '../state.js' */
 
 /** Texts on which the heads of the trained model show what they do. */
@@ -14,8 +16,8 @@ const kTexts = {
     'It is a truth universally acknowledged, that a single man in possession of a good fortune, must be in want of a wife.',
 };
 
-/** @param {Store} store */
-export function createControls(store) {
+/** @param {Store} store @param {ShownStore} shown */
+export function createControls(store, shown) {
   const text = /** @type {HTMLTextAreaElement} */ (byId('text'));
   const causal = /** @type {HTMLInputElement} */ (byId('causal'));
   const rope = /** @type {HTMLInputElement} */ (byId('rope'));
@@ -38,8 +40,8 @@ export function createControls(store) {
     byId('heads').append(element('label', {}, input, element('span', { className: 'number' }, String(heads))));
     return input;
   });
-  document.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape') store.set({ locked: false });
+  shown.subscribe(({ run, model }, changed) => {
+    if (run && changed.has('run')) byId('token-count').textContent = countNote(run, model);
   });
 
   return {
@@ -68,37 +70,22 @@ function hide(selector, isHidden) {
   for (const node of document.querySelectorAll(selector)) node.toggleAttribute('hidden', isHidden);
 }
 
-/** @param {number} shown @param {number} total @param {ModelInfo | null} model null for the untrained layer */
-function countNote(shown, total, model) {
-  const limit = model?.trainedLength ? ` The model was trained on at most ${model.trainedLength} tokens.` : '';
-  if (total > shown) return `The first ${shown} of ${total} tokens; the rest is left out.${limit}`;
-  const rule = model ? limit : ' Split at spaces; a word is one token, and so is every other sign.';
-  return `${total} ${total === 1 ? 'token' : 'tokens'}.${rule}`;
-}
-
-export function createTokenStrip() {
-  const list = byId('tokens');
-  return {
-    /** @param {Run} run @param {ModelInfo | null} model */
-    show({ tokens, total }, model) {
-      byId('token-count').textContent = countNote(tokens.length, total, model);
-      list.replaceChildren(
-        ...tokens.map((token, i) =>
-          element('li', {}, element('span', {}, token), element('span', { className: 'number index' }, String(i))),
-        ),
-      );
-      // A strip that scrolls has to be reachable by keys; one that doesn't would only be one more stop.
-      if (list.scrollHeight > list.clientHeight) list.tabIndex = 0;
-      else list.removeAttribute('tabindex');
-    },
-    /** @param {State} state */
-    mark({ focus }) {
-      for (const [i, item] of [...list.children].entries()) {
-        item.classList.toggle('asks', i === focus.row);
-        item.classList.toggle('asked', i === focus.column);
-      }
-    },
-  };
+/** @param {Run} run @param {ModelInfo | null} model null for the untrained layer */
+function countNote({ tokens, prompt, total }, model) {
+  const count = tokens.length;
+  const limit = model?.trainedLength ?? null;
+  const notes = [
+    total > prompt
+      ? `The first ${formatCount(prompt)} of ${formatCount(total)} tokens; the rest is left out.`
+      : `${formatCount(total)} ${total === 1 ? 'token' : 'tokens'}.`,
+    count > prompt ? `The model has written ${formatCount(count - prompt)} more.` : '',
+    !model ? 'Split at spaces; a word is one token, and so is every other sign.' : '',
+    limit && count <= limit ? `The model was trained on at most ${formatCount(limit)} tokens.` : '',
+    limit && count > limit
+      ? `That is past the ${formatCount(limit)} tokens that the model was trained on: what it does with those beyond means little.`
+      : '',
+  ];
+  return notes.filter(Boolean).join(' ');
 }
 
 /** Light or dark; the choice outlives the visit. @param {() => void} changed */

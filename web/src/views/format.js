@@ -20,3 +20,12 @@ export function formatTime(milliseconds) {
 export function formatBytes(bytes) {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }
+
+/** With its sign, and no minus before a zero. @param {number} value */
+export function formatChange(value) {
+  const text = Math.abs(value).toFixed(3);
+  return `${value < 0 && Number(text) > 0 ? '−' : '+'}${text}`;
+}
+
+/** @param {number} count */
+export const formatCount = (count) => count.toLocaleString('en');

@@ -1,73 +1,30 @@
-// One map of weights on a canvas: rows ask, columns are asked. Geometry, drawing, and the cell under a point; no state.
-import { cssColor, inkOn, kColors, stepOf } from '../scale.js';
+// Draws a matrix on a canvas, and the marks over it.
 
-/**
- * @typedef {object} Layout
- * @property {string[]} labels one for each token, shortened
- * @property {number} width @property {number} height of the canvas, in CSS pixels
- * @property {number} left @property {number} top where the cells begin
- * @property {number} cell side of a cell
- * @property {boolean} upright whether the column labels stand (they lie where there is room)
- * @property {number} every a label at each so many tokens
- */
+import { pooled } from '../engine/matrix.js';
+import { visibleKeys } from '../engine/rules.js';
+import { inkOn, stepOf } from '../scale.js';
+import { kLabelGap, kLineHeight, labelFont } from './map-layout.js';
+
+/** @import { Scale } from '../scale.js' */
+/** @import { Matrix } from '../types.js' */
+/** @import { Layout } from './map-layout.js' */
 /** @typedef {{ ink: string, faint: string, line: string, ground: string, accent: string }} Colors */
+/**
+ * @typedef {object} Picture
+ * @property {Matrix} matrix
+ * @property {Scale} scale
+ * @property {(row: number) => number} highest what the upper end of the scale stands for in a row
+ * @property {(value: number) => string} format
+ * @property {Colors} colors
+ */
 
-const kFontSize = 12;
-const kLineHeight = 14;
-const kLabelGap = 6;
-const kLongestLabel = 12;
-const kLargestCell = 64;
 /** Below this a gap between cells would cost more than it tells. */
 const kGapFrom = 9;
 const kNumbersFrom = 34;
 
-/** @param {number} size */
-export const labelFont = (size = kFontSize) => `${size}px system-ui, sans-serif`;
-
-/** @param {string} token */
-function shorten(token) {
-  const signs = Array.from(token);
-  return signs.length > kLongestLabel ? `${signs.slice(0, kLongestLabel - 1).join('')}…` : token;
-}
-
-/** @param {string[]} labels @param {CanvasRenderingContext2D} context */
-function labelSpace(labels, context) {
-  context.font = `600 ${labelFont()}`; // as wide as the label of the marked row
-  return Math.ceil(Math.max(0, ...labels.map((label) => context.measureText(label).width))) + kLabelGap;
-}
-
-/**
- * @param {string[]} tokens @param {number} width room for the map @param {CanvasRenderingContext2D} context
- * @returns {Layout}
- */
-export function layOut(tokens, width, context) {
-  const labels = tokens.map(shorten);
-  const left = labelSpace(labels, context);
-  const room = Math.max(1, width - left) / Math.max(1, tokens.length);
-  const ratio = window.devicePixelRatio || 1;
-  const cell = Math.min(kLargestCell, Math.max(1, Math.floor(room * ratio)) / ratio); // whole pixels of the screen
-  const upright = left > cell;
-  const top = upright ? left : kLineHeight + kLabelGap;
-  const side = cell * tokens.length;
-  return {
-    ...{ labels, left, top, cell, upright },
-    width: Math.ceil(left + side),
-    height: Math.ceil(top + side),
-    every: Math.ceil((kLineHeight - 1) / cell),
-  };
-}
-
-/** @param {Layout} layout @param {number} x @param {number} y @returns {{ row: number, column: number } | null} */
-export function cellAt(layout, x, y) {
-  const column = Math.floor((x - layout.left) / layout.cell);
-  const row = Math.floor((y - layout.top) / layout.cell);
-  const inside = [row, column].every((index) => index >= 0 && index < layout.labels.length);
-  return inside ? { row, column } : null;
-}
-
 /**
  * Sizes a canvas for the screen's pixels and clears it.
- * @param {HTMLCanvasElement} canvas @param {Layout} layout
+ * @param {HTMLCanvasElement} canvas @param {{ width: number, height: number }} size
  */
 function begin(canvas, { width, height }) {
   const ratio = window.devicePixelRatio || 1;
@@ -85,76 +42,105 @@ function begin(canvas, { width, height }) {
   return context;
 }
 
-/**
- * @param {HTMLCanvasElement} canvas @param {Layout} layout
- * @param {{ weights: Float32Array, highest: number, causal: boolean, colors: Colors }} picture weights [T, T]
- */
-export function drawMap(canvas, layout, { weights, highest, causal, colors }) {
+/** @param {HTMLCanvasElement} canvas @param {Layout} layout @param {Picture} picture */
+export function drawMap(canvas, layout, picture) {
   const context = begin(canvas, layout);
-  const count = layout.labels.length;
-  if (layout.cell >= kGapFrom) drawCells(context, layout, weights, highest, causal);
-  else drawPixels(context, layout, weights, highest, causal);
-  if (causal) hatch(context, layout, colors);
-  context.fillStyle = colors.faint;
-  for (let i = 0; i < count; i += layout.every) {
-    drawRowLabel(context, layout, i);
-    drawColumnLabel(context, layout, i);
-  }
+  const { part, cell, high } = layout;
+  if (part.rows * part.columns === 0) return;
+  if (Math.min(cell, high) >= kGapFrom) drawCells(context, layout, picture);
+  else drawPixels(context, layout, picture);
+  hatch(context, layout, picture);
+  context.fillStyle = picture.colors.faint;
+  const every = (/** @type {number} */ size) => Math.ceil((kLineHeight - 1) / size);
+  for (let i = 0; i < part.rows; i += every(high)) drawRowLabel(context, layout, part.row + i);
+  for (let i = 0; i < part.columns; i += every(cell)) drawColumnLabel(context, layout, part.column + i);
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Float32Array} weights @param {number} highest @param {boolean} causal */
-function drawCells(context, { left, top, cell, labels }, weights, highest, causal) {
-  const count = labels.length;
+/** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Picture} picture */
+function drawCells(context, { part, left, top, cell, high }, { matrix, scale, highest, format }) {
   const withNumbers = cell >= kNumbersFrom;
   if (withNumbers) context.font = labelFont(11);
   context.textAlign = 'center';
-  for (let row = 0; row < count; row++) {
-    for (let column = 0; column < (causal ? row + 1 : count); column++) {
-      const weight = weights[row * count + column];
-      const step = stepOf(weight, highest);
-      context.fillStyle = cssColor(step);
-      context.fillRect(left + column * cell, top + row * cell, cell - 1, cell - 1);
+  for (let i = 0; i < part.rows; i++) {
+    const row = part.row + i;
+    const limit = highest(row);
+    for (let j = 0; j < part.columns; j++) {
+      const value = matrix.data[(row - matrix.from) * matrix.columns + part.column + j];
+      if (Number.isNaN(value)) continue;
+      const step = stepOf(scale, value, limit);
+      context.fillStyle = scale.colors[step];
+      context.fillRect(left + j * cell, top + i * high, cell - 1, high - 1);
       if (!withNumbers) continue;
-      context.fillStyle = inkOn(step);
-      context.fillText(weight.toFixed(2), left + column * cell + cell / 2, top + row * cell + cell / 2);
+      context.fillStyle = inkOn(scale, step);
+      context.fillText(format(value), left + (j + 0.5) * cell, top + (i + 0.5) * high);
     }
   }
   context.font = labelFont();
 }
 
-/** Small cells without gaps, in one go. @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Float32Array} weights @param {number} highest @param {boolean} causal */
-function drawPixels(context, { left, top, cell, labels }, weights, highest, causal) {
-  const count = labels.length;
-  if (count === 0) return;
-  const image = new ImageData(count, count);
-  for (let row = 0; row < count; row++) {
-    for (let column = 0; column < count; column++) {
-      const index = row * count + column;
-      image.data.set(kColors[stepOf(weights[index], highest)], index * 4);
-      image.data[index * 4 + 3] = causal && column > row ? 0 : 255;
-    }
-  }
-  const small = new OffscreenCanvas(count, count);
-  /** @type {OffscreenCanvasRenderingContext2D} */ (small.getContext('2d')).putImageData(image, 0, 0);
+/** Small cells without gaps, in one go; where they are smaller than pixels, the largest of them. @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Picture} picture */
+function drawPixels(context, { part, left, top, cell, high }, picture) {
+  const { matrix } = picture;
+  const ratio = window.devicePixelRatio || 1;
+  const isWhole = part.rows === matrix.columns - matrix.from && part.columns === matrix.columns;
+  const values = isWhole ? matrix.data : cut(matrix, part);
+  const tall = Math.max(1, Math.min(part.rows, Math.round(part.rows * high * ratio)));
+  const wide = Math.max(1, Math.min(part.columns, Math.round(part.columns * cell * ratio)));
+  const image = imageOf(pooled(values, part.columns, tall, wide), wide, picture.scale, (row) =>
+    picture.highest(part.row + Math.floor((row * part.rows) / tall)),
+  );
   context.imageSmoothingEnabled = false;
-  context.drawImage(small, left, top, cell * count, cell * count);
+  context.drawImage(image, left, top, cell * part.columns, high * part.rows);
 }
 
-/** Slanted lines where the causal mask hides the key. @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Colors} colors */
-function hatch(context, { left, top, cell, labels }, colors) {
-  const count = labels.length;
-  const side = count * cell;
+/** @param {Matrix} matrix @param {import('./map-layout.js').Part} part */
+function cut({ data, from, columns }, part) {
+  const values = new Float32Array(part.rows * part.columns);
+  for (let i = 0; i < part.rows; i++) {
+    const first = (part.row + i - from) * columns + part.column;
+    values.set(data.subarray(first, first + part.columns), i * part.columns);
+  }
+  return values;
+}
+
+/**
+ * Values as pixels, one each; nothing where there is no number.
+ * @param {Float32Array} values @param {number} wide @param {Scale} scale @param {(row: number) => number} highest
+ */
+export function imageOf(values, wide, scale, highest) {
+  const tall = values.length / wide;
+  const pixels = new Uint32Array(values.length);
+  for (let row = 0, i = 0; row < tall; row++) {
+    const limit = highest(row);
+    for (let column = 0; column < wide; column++, i++) {
+      const value = values[i];
+      if (!Number.isNaN(value)) pixels[i] = scale.pixels[stepOf(scale, value, limit)];
+    }
+  }
+  const canvas = new OffscreenCanvas(wide, tall);
+  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d'));
+  context.putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), wide, tall), 0, 0);
+  return canvas;
+}
+
+/** Slanted lines where a rule hides the key. @param {CanvasRenderingContext2D} context @param {Layout} layout @param {Picture} picture */
+function hatch(context, { part, left, top, cell, high }, { matrix: { rule, columns }, colors }) {
   const step = 6;
+  const [width, height] = [part.columns * cell, part.rows * high];
   context.save();
   context.beginPath();
-  for (let row = 0; row < count - 1; row++) {
-    context.rect(left + (row + 1) * cell, top + row * cell, side - (row + 1) * cell, cell);
+  for (let i = 0; i < part.rows; i++) {
+    const [first, last] = visibleKeys(rule, part.row + i, columns);
+    const before = Math.max(0, Math.min(part.columns, first - part.column));
+    const after = Math.max(0, Math.min(part.columns, last + 1 - part.column));
+    if (before > 0) context.rect(left, top + i * high, before * cell, high);
+    if (after < part.columns) context.rect(left + after * cell, top + i * high, (part.columns - after) * cell, high);
   }
   context.clip();
   context.beginPath();
-  for (let x = -side; x < side; x += step) {
-    context.moveTo(left + x, top + side);
-    context.lineTo(left + x + side, top);
+  for (let x = -height; x < width; x += step) {
+    context.moveTo(left + x, top + height);
+    context.lineTo(left + x + height, top);
   }
   context.strokeStyle = colors.line;
   context.lineWidth = 1;
@@ -163,16 +149,15 @@ function hatch(context, { left, top, cell, labels }, colors) {
 }
 
 /** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {number} row */
-function drawRowLabel(context, { labels, left, top, cell }, row) {
+function drawRowLabel(context, { part, labels, left, top, high }, row) {
   context.textAlign = 'right';
-  context.fillText(labels[row], left - kLabelGap, top + row * cell + cell / 2);
+  context.fillText(labels[row], left - kLabelGap, top + (row - part.row + 0.5) * high);
 }
 
 /** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {number} column */
-function drawColumnLabel(context, { labels, left, top, cell, upright }, column) {
-  const x = left + column * cell + cell / 2;
+function drawColumnLabel(context, { part, labels, left, top, cell, upright }, column) {
   context.save();
-  context.translate(x, top - kLabelGap);
+  context.translate(left + (column - part.column + 0.5) * cell, top - kLabelGap);
   if (upright) context.rotate(-Math.PI / 2);
   context.textAlign = upright ? 'left' : 'center';
   context.fillText(labels[column], 0, upright ? 0 : -kLineHeight / 2 + kLabelGap / 2);
@@ -186,22 +171,27 @@ function drawColumnLabel(context, { labels, left, top, cell, upright }, column) 
  */
 export function drawMark(canvas, layout, { row, column, locked, colors }) {
   const context = begin(canvas, layout);
-  const { left, top, cell, labels } = layout;
-  if (labels.length === 0) return;
-  const gap = cell >= kGapFrom ? 1 : 0;
-  const y = top + row * cell;
-  frame(context, [left, y, cell * labels.length - gap, cell - gap], 1, colors);
-  frame(context, [left + column * cell, y, cell - gap, cell - gap], locked ? 3 : 2, colors);
+  const { part, left, top, cell, high, labels } = layout;
+  const i = row - part.row;
+  const j = column - part.column;
+  if (i < 0 || i >= part.rows) return;
+  const gap = Math.min(cell, high) >= kGapFrom ? 1 : 0;
+  const y = top + i * high;
+  frame(context, [left, y, cell * part.columns - gap, high - gap], 1, colors);
   context.font = `600 ${labelFont()}`;
-  const textWidth = (/** @type {number} */ i) => Math.min(left, context.measureText(labels[i]).width + kLabelGap * 2);
   context.fillStyle = colors.ground;
-  const half = Math.max(cell, kLineHeight) / 2;
-  context.fillRect(0, y + cell / 2 - half, left - 1, half * 2);
-  const x = left + column * cell + cell / 2;
-  const across = layout.upright ? half : textWidth(column) / 2;
-  context.fillRect(x - across, 0, across * 2, top - 1);
+  const half = Math.max(high, kLineHeight) / 2;
+  context.fillRect(0, y + high / 2 - half, left - 1, half * 2);
   context.fillStyle = colors.accent;
   drawRowLabel(context, layout, row);
+  if (j < 0 || j >= part.columns) return;
+  frame(context, [left + j * cell, y, cell - gap, high - gap], locked ? 3 : 2, colors);
+  const textWidth = Math.min(left, context.measureText(labels[column]).width + kLabelGap * 2);
+  const x = left + (j + 0.5) * cell;
+  const across = layout.upright ? Math.max(cell, kLineHeight) / 2 : textWidth / 2;
+  context.fillStyle = colors.ground;
+  context.fillRect(x - across, 0, across * 2, top - 1);
+  context.fillStyle = colors.accent;
   drawColumnLabel(context, layout, column);
 }
 

@@ -2,30 +2,27 @@
 import { byId } from './element.js';
 import { formatBytes } from './format.js';
 
-/** @import { Progress } from '../types.js' */
+/** @import { ShownStore } from '../shown.js' */
 
-export function createProgress() {
+/** @param {ShownStore} shown */
+export function createProgress(shown) {
   const line = byId('progress');
   const bar = /** @type {HTMLProgressElement} */ (byId('progress-bar'));
   const text = byId('progress-text');
   const failure = byId('failure');
-  return {
-    /** @param {Progress} progress */
-    show({ stage, loaded, total }) {
-      line.hidden = false;
-      if (total > 0) {
-        bar.max = total;
-        bar.value = loaded;
-      } else bar.removeAttribute('value');
-      text.textContent = `${stage}: ${formatBytes(loaded)}${total > 0 ? ` of ${formatBytes(total)}` : ''}`;
-    },
-    done() {
-      line.hidden = true;
-    },
-    /** @param {string} message empty when all is well */
-    fail(message) {
+  shown.subscribe(({ progress, failure: message }, changed) => {
+    if (changed.has('failure')) {
       failure.hidden = message === '';
       failure.textContent = message;
-    },
-  };
+    }
+    if (!changed.has('progress')) return;
+    line.hidden = progress === null;
+    if (!progress) return;
+    const { stage, loaded, total } = progress;
+    if (total > 0) {
+      bar.max = total;
+      bar.value = loaded;
+    } else bar.removeAttribute('value');
+    text.textContent = `${stage}: ${formatBytes(loaded)}${total > 0 ? ` of ${formatBytes(total)}` : ''}`;
+  });
 }

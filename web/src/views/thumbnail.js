@@ -1,46 +1,42 @@
-// A matrix in the size of a stamp. Where cells are smaller than pixels, a pixel shows the largest of its cells: a thin
-// diagonal stays in sight.
-import { kColors, stepOf } from '../scale.js';
+// Matrices in the size of a stamp, a few at a time: the page stays free for whoever types meanwhile.
+import { largest } from '../engine/matrix.js';
+import { kSequential } from '../scale.js';
+import { imageOf } from './heat-map.js';
 
-/** @import { Run } from '../types.js' */
+/** @typedef {{ canvas: HTMLCanvasElement, tiles: Float32Array, side: number, byRow: boolean }} Stamp */
 
 const kSide = 64;
+const kSlice = 8; // milliseconds of drawing between two looks at what else there is to do
 
-/**
- * @param {HTMLCanvasElement} canvas @param {Run} run @param {Float32Array} weights [T, T] @param {number} highest
- */
-export function drawThumbnail(canvas, { tokens, causal }, weights, highest) {
-  const count = tokens.length;
-  const side = Math.round(kSide * (window.devicePixelRatio || 1));
-  const cells = Math.min(count, side);
-  canvas.width = canvas.height = side;
-  if (cells === 0) return;
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-  const most = pooled(weights, count, cells);
-  const image = new ImageData(cells, cells);
-  for (let row = 0; row < cells; row++) {
-    for (let column = 0; column < (causal ? row + 1 : cells); column++) {
-      const index = row * cells + column;
-      image.data.set(kColors[stepOf(most[index], highest)], index * 4);
-      image.data[index * 4 + 3] = 255;
-    }
-  }
-  const small = new OffscreenCanvas(cells, cells);
-  /** @type {OffscreenCanvasRenderingContext2D} */ (small.getContext('2d')).putImageData(image, 0, 0);
-  context.imageSmoothingEnabled = false;
-  context.drawImage(small, 0, 0, side, side);
+/** @type {Map<HTMLCanvasElement, Stamp>} */
+const waiting = new Map();
+let isDrawing = false;
+
+/** @param {Stamp} stamp */
+export function paintStamp(stamp) {
+  waiting.set(stamp.canvas, stamp);
+  if (!isDrawing) slice();
 }
 
-/** @param {Float32Array} weights @param {number} count @param {number} cells @returns {Float32Array} [cells, cells] */
-function pooled(weights, count, cells) {
-  if (cells === count) return weights;
-  const most = new Float32Array(cells * cells);
-  const place = Int32Array.from({ length: count }, (_, i) => Math.floor((i * cells) / count));
-  for (let row = 0; row < count; row++) {
-    for (let column = 0; column < count; column++) {
-      const index = place[row] * cells + place[column];
-      most[index] = Math.max(most[index], weights[row * count + column]);
-    }
+function slice() {
+  const end = performance.now() + kSlice;
+  for (const [canvas, stamp] of waiting) {
+    waiting.delete(canvas);
+    draw(stamp);
+    if (performance.now() >= end) break;
   }
-  return most;
+  isDrawing = waiting.size > 0;
+  if (isDrawing) setTimeout(slice);
+}
+
+/** @param {Stamp} stamp */
+function draw({ canvas, tiles, side, byRow }) {
+  const pixels = Math.round(kSide * (window.devicePixelRatio || 1));
+  if (canvas.width !== pixels) canvas.width = canvas.height = pixels;
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+  context.clearRect(0, 0, pixels, pixels);
+  if (side === 0) return;
+  const ofRow = (/** @type {number} */ row) => largest(tiles.subarray(row * side, (row + 1) * side));
+  context.imageSmoothingEnabled = false;
+  context.drawImage(imageOf(tiles, side, kSequential, byRow ? ofRow : () => 1), 0, 0, pixels, pixels);
 }

@@ -1,0 +1,63 @@
+// What every part of the lesson shares: the reader's choices, and the worker's answers.
+import { createContext } from 'preact';
+import { useContext, useEffect, useRef, useState } from 'preact/hooks';
+
+/** @import { Calls, Engine } from '../engine/client.js' */
+/** @import { State, Store } from '../state.js' */
+/** @import { HeadSteps } from './engine/steps.js' */
+/** @import { Record as Done } from './done.js' */
+
+/**
+ * @typedef {object} Lesson
+ * @property {Store} store
+ * @property {State} state
+ * @property {Engine} engine
+ * @property {Promise<unknown>} ready settled once the model is there
+ * @property {HeadSteps | null} steps of the head in focus on the reader's text
+ * @property {Done} done
+ */
+
+export const LessonContext = createContext(/** @type {Lesson} */ (/** @type {unknown} */ (null)));
+export const useLesson = () => useContext(LessonContext);
+
+/** @param {Store} store @returns {State} */
+export function useStore(store) {
+  const [state, setState] = useState(store.state);
+  useEffect(() => store.subscribe(setState), [store]);
+  return state;
+}
+
+/**
+ * The worker's answer to the latest question; while a later one is on its way, that to an earlier one. One is on its way
+ * at a time, and those that nobody wants any more are left out.
+ * @template {keyof Calls} Name
+ * @param {Pick<Lesson, 'engine' | 'ready'>} lesson
+ * @param {Name} call @param {Parameters<Calls[Name]>[0] | null} question null: none
+ * @returns {Awaited<ReturnType<Calls[Name]>> | null}
+ */
+export function useAnswer({ engine, ready }, call, question) {
+  const [answer, setAnswer] = useState(/** @type {any} */ (null));
+  const line = useRef({ isBusy: false, wanted: /** @type {typeof question} */ (null) });
+  useEffect(() => {
+    line.current.wanted = question;
+    if (line.current.isBusy || question === null) return;
+    line.current.isBusy = true;
+    askAll().finally(() => {
+      line.current.isBusy = false;
+    });
+  }, [engine, call, JSON.stringify(question)]);
+
+  async function askAll() {
+    await ready;
+    while (line.current.wanted !== null) {
+      const { wanted } = line.current;
+      try {
+        setAnswer(await engine.ask(call, wanted));
+      } catch {
+        // The instrument, which asks for the same model, says what is wrong.
+      }
+      if (line.current.wanted === wanted) line.current.wanted = null;
+    }
+  }
+  return answer;
+}

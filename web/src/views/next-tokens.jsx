@@ -1,0 +1,62 @@
+// The tokens that are likeliest after the row in focus, of the model as it was trained and as it was changed.
+import { formatPercent } from './format.js';
+import { useStore } from './use-store.js';
+
+/** @import { App } from './use-store.js' */
+
+/** @param {{ app: App }} props */
+export function NextTokens({ app }) {
+  const { focus, off } = useStore(app.store, 'focus');
+  const { run, candidates } = useStore(app.shown, 'run', 'candidates');
+  if (!run || candidates.length === 0) return <div class="next" id="next" hidden />;
+  const isChanged = run.changed;
+  return (
+    <div class="next" id="next">
+      <table class="row-table next-table">
+        <caption>
+          {'Next token after '}
+          <b>{`${focus.row} “${run.tokens[focus.row] ?? ''}”`}</b>
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Token</th>
+            <th scope="col" colSpan={2}>
+              Probability
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {candidates.map(({ id, token, before, after }) => (
+            <tr key={id}>
+              <th scope="row" class="key-name">
+                {token}
+              </th>
+              <td class="bar-cell">
+                {isChanged && <div class="bar before" style={{ width: `${100 * before}%` }} />}
+                <div class="bar after" style={{ width: `${100 * after}%` }} />
+              </td>
+              <td class="number">
+                {isChanged && (
+                  <span class="number before" title="as it was trained">
+                    {formatPercent(before)}
+                  </span>
+                )}
+                <span class="number after" title={isChanged ? 'as it was changed' : 'probability'}>
+                  {formatPercent(after)}
+                </span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {isChanged && (
+        <p class="note">
+          <span class="swatch before" />
+          {' as trained '}
+          <span class="swatch after" />
+          {off.length > 0 ? ` changed, ${off.length} ${off.length === 1 ? 'head' : 'heads'} off` : ' changed'}
+        </p>
+      )}
+    </div>
+  );
+}
