@@ -124,7 +124,7 @@ await main(async () => {
     }
     const run = { date: new Date().toISOString(), machine: machine(), adapter: adapter.name, workloads: {} };
     for (const id of ids) {
-      const workload = { ...workloads[id], ...(small && kSmall[id]) };
+      const workload = { ...workloads[id], ...(small && kSmall[id]), onGpu: true };
       say(`${id}: ${small ? 'small' : workload.title}`);
       run.workloads[id] = { workload, results: await contest(page, workload, effort) };
     }

@@ -22,6 +22,8 @@ export function variants(workload, inputs) {
 const kAttention = {
   Attention: { build: standard },
   MultiHeadAttention: { fits: ({ H, Hkv }) => H === Hkv, build: multiHead },
+  // For a provider that does not heed `unidirectional`; the operator knows no groups of heads.
+  'MultiHeadAttention, mask': { fits: ({ onGpu, causal, Tq, Tk }) => onGpu && causal && Tq === Tk, build: masked },
   GroupQueryAttention: { fits: ({ causal }) => causal, build: groupQuery },
   'MatMul, Softmax, MatMul': { build: products },
 };
@@ -60,6 +62,26 @@ function multiHead(workload, inputs) {
     attributes: { num_heads: H, unidirectional: causal && Tq === Tk ? 1 : 0 },
   };
   return variant(tokens(workload, inputs), [node], [1, Tq, H * D], 'bthd');
+}
+
+/** The causal order as a mask that is added; keys and values repeated for the heads of a group. */
+function masked(workload, { q, k, v }) {
+  const { H, Hkv, Tq, Tk, D } = workload;
+  const repeated = (x) => {
+    const result = new Float32Array(H * Tk * D);
+    for (let h = 0; h < H; ++h) {
+      const from = Math.floor((h * Hkv) / H) * Tk * D;
+      result.set(x.subarray(from, from + Tk * D), h * Tk * D);
+    }
+    return result;
+  };
+  const node = {
+    ...{ op: 'MultiHeadAttention', domain: kMicrosoft, inputs: ['q', 'k', 'v', '', '', 'mask'], outputs: ['y'] },
+    attributes: { num_heads: H },
+  };
+  const feeds = tokens({ ...workload, Hkv: H }, { q, k: repeated(k), v: repeated(v) });
+  const constants = { mask: { dims: [1, 1, Tq, Tk], data: causalMask(Tq) } };
+  return variant(feeds, [node], [1, Tq, H * D], 'bthd', { constants });
 }
 
 /** Its keys and values are a cache and the new tokens: in decoding, all but the last one are in the cache. */
@@ -126,6 +148,7 @@ function causalMask(T) {
 
 const kLayer = {
   'MatMul, MultiHeadAttention': { build: layerMultiHead },
+  'MatMul, MultiHeadAttention, mask': { fits: ({ onGpu, causal }) => onGpu && causal, build: layerMasked },
   'MatMul, ai.onnx Attention': { build: layerStandard },
   'com.microsoft Attention': { build: layerFused },
 };
@@ -136,6 +159,7 @@ function layerVariant({ E, Tq }, { x, wq, wk, wv, wo }, nodes) {
     wo: { dims: [E, E], data: sideBySide([wo], E) },
     sizes: { type: 'int64', dims: [3], data: BigInt64Array.of(BigInt(E), BigInt(E), BigInt(E)) },
     bias: { dims: [3 * E], data: new Float32Array(3 * E) },
+    mask: { dims: [1, 1, Tq, Tq], data: causalMask(Tq) },
   };
   const used = new Set(nodes.flatMap(({ inputs }) => inputs));
   const kept = Object.fromEntries(Object.entries(constants).filter(([name]) => used.has(name)));
@@ -166,6 +190,14 @@ function layerMultiHead(workload, inputs) {
     inputs: ['q', 'k', 'v'],
     outputs: ['heads'],
     attributes,
+  };
+  return layerVariant(workload, inputs, [...kProject, attend, kJoin]);
+}
+
+function layerMasked(workload, inputs) {
+  const attend = {
+    ...{ op: 'MultiHeadAttention', domain: kMicrosoft, inputs: ['q', 'k', 'v', '', '', 'mask'], outputs: ['heads'] },
+    attributes: { num_heads: workload.H },
   };
   return layerVariant(workload, inputs, [...kProject, attend, kJoin]);
 }
