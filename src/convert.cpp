@@ -18,30 +18,33 @@ ptrdiff_t widen(const uint16_t* from, float* to, ptrdiff_t count) {
   ptrdiff_t i = 0;
   for (; i + 8 <= count; i += 8) {
     const v128_t x = wasm_v128_load(from + i);
-    v128_t low = wasm_i16x8_shuffle(zero, x, 0, 8, 1, 9, 2, 10, 3, 11);
-    v128_t high = wasm_i16x8_shuffle(zero, x, 4, 12, 5, 13, 6, 14, 7, 15);
-    if constexpr (kType == Type::kFloat16) {
-      special = wasm_v128_or(special, wasm_i16x8_eq(wasm_v128_and(x, exponent), exponent));
-      low = halves.finite(low);
-      high = halves.finite(high);
-    }
-    wasm_v128_store(to + i, low);
-    wasm_v128_store(to + i + 4, high);
+    const v128_t low = wasm_i16x8_shuffle(zero, x, 0, 8, 1, 9, 2, 10, 3, 11);
+    const v128_t high = wasm_i16x8_shuffle(zero, x, 4, 12, 5, 13, 6, 14, 7, 15);
+    constexpr bool kHalf = kType == Type::kFloat16;
+    special = wasm_v128_or(special, kHalf ? wasm_i16x8_eq(wasm_v128_and(x, exponent), exponent) : zero);
+    wasm_v128_store(to + i, kHalf ? halves.finite(low) : low);
+    wasm_v128_store(to + i + 4, kHalf ? halves.finite(high) : high);
   }
   return wasm_v128_any_true(special) ? 0 : i;
+}
+
+/// Elements i..end-1, of any types.
+ATTENTION_SMALL void convert_from(ptrdiff_t i, const void* from, Type from_type, void* to, Type to_type,
+                                  ptrdiff_t end) {
+  for (; i + 4 <= end; i += 4) store_values(to, to_type, i, load_values(from, from_type, i));
+  for (; i < end; ++i) store_value(to, to_type, i, load_value(from, from_type, i));
 }
 
 }  // namespace
 
 void convert(const void* from, Type from_type, void* to, Type to_type, size_t count) {
   const auto end = static_cast<ptrdiff_t>(count);
-  ptrdiff_t i = 0;
+  ptrdiff_t first = 0;
   if (to_type == Type::kFloat32 && from_type != Type::kFloat32) {
     const auto widen_all = from_type == Type::kFloat16 ? widen<Type::kFloat16> : widen<Type::kBfloat16>;
-    i = widen_all(static_cast<const uint16_t*>(from), static_cast<float*>(to), end);
+    first = widen_all(static_cast<const uint16_t*>(from), static_cast<float*>(to), end);
   }
-  for (; i + 4 <= end; i += 4) store_values(to, to_type, i, load_values(from, from_type, i));
-  for (; i < end; ++i) store_value(to, to_type, i, load_value(from, from_type, i));
+  convert_from(first, from, from_type, to, to_type, end);
 }
 
 FloatRows float_rows(const void* data, Type type, ptrdiff_t first, ptrdiff_t stride, int32_t rows, int32_t width,

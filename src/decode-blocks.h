@@ -57,13 +57,11 @@ inline v128_t block_scales(const Tokens& tokens, const int32_t rows[kKeys], cons
     return wasm_f32x4_make(tokens.scale[rows[0]], tokens.scale[rows[1 % kKeys]], tokens.scale[rows[2 % kKeys]],
                            tokens.scale[rows[3 % kKeys]]);
   }
-  v128_t halves = wasm_v128_load16_splat(blocks[0]);
-  if constexpr (kKeys > 1) {
-    halves = wasm_v128_load16_lane(blocks[1], halves, 3);
-    halves = wasm_v128_load16_lane(blocks[2 % kKeys], halves, 5);
-    halves = wasm_v128_load16_lane(blocks[3 % kKeys], halves, 7);
-  }
-  return Halves()(halves);
+  const v128_t first = wasm_v128_load16_splat(blocks[0]);
+  if (kKeys == 1) return Halves()(first);
+  const v128_t two = wasm_v128_load16_lane(blocks[1 % kKeys], first, 3);
+  const v128_t three = wasm_v128_load16_lane(blocks[2 % kKeys], two, 5);
+  return Halves()(wasm_v128_load16_lane(blocks[3 % kKeys], three, 7));
 }
 
 /// Products of a block of some keys with N query rows, added to four lanes each. `at`: of the block in a token.

@@ -45,7 +45,7 @@ inline v128_t int4_numbers(v128_t x, v128_t d) {
 }
 
 template <v128_t (*numbers)(v128_t, v128_t)>
-inline v128_t sixteen(const float* x, v128_t d) {
+ATTENTION_NOINLINE v128_t sixteen(const float* x, v128_t d) {
   const v128_t low = wasm_i16x8_narrow_i32x4(numbers(wasm_v128_load(x), d), numbers(wasm_v128_load(x + 4), d));
   const v128_t high = wasm_i16x8_narrow_i32x4(numbers(wasm_v128_load(x + 8), d), numbers(wasm_v128_load(x + 12), d));
   return wasm_i8x16_narrow_i16x8(low, high);

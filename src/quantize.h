@@ -28,7 +28,9 @@ inline const uint8_t* token_block(const Tokens& tokens, int32_t row, int32_t blo
 }
 
 /// The numbers of a block, behind the scale.
-inline const uint8_t* block_numbers(Type type, const uint8_t* block) { return type == Type::kInt8 ? block : block + kScaleBytes; }
+inline const uint8_t* block_numbers(Type type, const uint8_t* block) {
+  return type == Type::kInt8 ? block : block + kScaleBytes;
+}
 
 inline float block_scale(const Tokens& tokens, int32_t row, int32_t block) {
   if (tokens.type == Type::kInt8) return tokens.scale[row];

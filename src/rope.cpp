@@ -28,9 +28,8 @@ Pairs turn(Pairs x, v128_t cos, v128_t sin) {
 constexpr int32_t kTokens = 16;
 
 /// Four pairs at a time; returns how many were turned.
-template <Type kType, RopeStyle kStyle>
-ATTENTION_NOINLINE int32_t turn_fours(const Rope& call, ptrdiff_t x, ptrdiff_t out, const float* cos,
-                                      const float* sin) {
+template <RopeStyle kStyle>
+inline int32_t turn_fours(const Rope& call, Type type, ptrdiff_t x, ptrdiff_t out, const float* cos, const float* sin) {
   const int32_t half = call.rotary / 2;
   const void* from = call.x;
   void* to = call.out;
@@ -38,14 +37,14 @@ ATTENTION_NOINLINE int32_t turn_fours(const Rope& call, ptrdiff_t x, ptrdiff_t o
   for (; pair + 4 <= half; pair += 4) {
     const v128_t c = wasm_v128_load(cos + pair), s = wasm_v128_load(sin + pair);
     if constexpr (kStyle == RopeStyle::kHalf) {
-      const Pairs y = turn({load_values(from, kType, x + pair), load_values(from, kType, x + half + pair)}, c, s);
-      store_values(to, kType, out + pair, y.first);
-      store_values(to, kType, out + half + pair, y.second);
+      const Pairs y = turn({load_values(from, type, x + pair), load_values(from, type, x + half + pair)}, c, s);
+      store_values(to, type, out + pair, y.first);
+      store_values(to, type, out + half + pair, y.second);
     } else {
-      const v128_t a = load_values(from, kType, x + 2 * pair), b = load_values(from, kType, x + 2 * pair + 4);
+      const v128_t a = load_values(from, type, x + 2 * pair), b = load_values(from, type, x + 2 * pair + 4);
       const Pairs y = turn({wasm_i32x4_shuffle(a, b, 0, 2, 4, 6), wasm_i32x4_shuffle(a, b, 1, 3, 5, 7)}, c, s);
-      store_values(to, kType, out + 2 * pair, wasm_i32x4_shuffle(y.first, y.second, 0, 4, 1, 5));
-      store_values(to, kType, out + 2 * pair + 4, wasm_i32x4_shuffle(y.first, y.second, 2, 6, 3, 7));
+      store_values(to, type, out + 2 * pair, wasm_i32x4_shuffle(y.first, y.second, 0, 4, 1, 5));
+      store_values(to, type, out + 2 * pair + 4, wasm_i32x4_shuffle(y.first, y.second, 2, 6, 3, 7));
     }
   }
   return pair;
@@ -53,9 +52,22 @@ ATTENTION_NOINLINE int32_t turn_fours(const Rope& call, ptrdiff_t x, ptrdiff_t o
 
 using Turn = int32_t (*)(const Rope&, ptrdiff_t, ptrdiff_t, const float*, const float*);
 
-template <Type kType>
-Turn turn_of(RopeStyle style) {
-  return style == RopeStyle::kHalf ? turn_fours<kType, RopeStyle::kHalf> : turn_fours<kType, RopeStyle::kInterleaved>;
+template <RopeStyle kStyle>
+ATTENTION_NOINLINE int32_t turn_floats(const Rope& call, ptrdiff_t x, ptrdiff_t out, const float* cos,
+                                       const float* sin) {
+  return turn_fours<kStyle>(call, Type::kFloat32, x, out, cos, sin);
+}
+
+template <RopeStyle kStyle>
+ATTENTION_SMALL int32_t turn_halves(const Rope& call, ptrdiff_t x, ptrdiff_t out, const float* cos, const float* sin) {
+  return turn_fours<kStyle>(call, call.type, x, out, cos, sin);
+}
+
+Turn turn_of(const Rope& call) {
+  if (call.type != Type::kFloat32) {
+    return call.style == RopeStyle::kHalf ? turn_halves<RopeStyle::kHalf> : turn_halves<RopeStyle::kInterleaved>;
+  }
+  return call.style == RopeStyle::kHalf ? turn_floats<RopeStyle::kHalf> : turn_floats<RopeStyle::kInterleaved>;
 }
 
 void turn_token(const Rope& call, Turn turn_most, ptrdiff_t x, ptrdiff_t out, const float* cos, const float* sin) {
@@ -80,9 +92,7 @@ void run_item(const void* context, int32_t item, int32_t) {
   const Rope& call = *static_cast<const Rope*>(context);
   const ptrdiff_t b = item / token_blocks(call), half = call.rotary / 2;
   const int32_t first = item % token_blocks(call) * kTokens, end = std::min(call.T, first + kTokens);
-  const Turn turn_most = call.type == Type::kFloat32   ? turn_of<Type::kFloat32>(call.style)
-                         : call.type == Type::kFloat16 ? turn_of<Type::kFloat16>(call.style)
-                                                       : turn_of<Type::kBfloat16>(call.style);
+  const Turn turn_most = turn_of(call);
   for (int32_t h = 0; h < call.H; ++h) {
     const ptrdiff_t x = b * call.x_batch + static_cast<ptrdiff_t>(h) * call.x_head;
     const ptrdiff_t out = b * call.out_batch + static_cast<ptrdiff_t>(h) * call.out_head;

@@ -130,6 +130,7 @@ for (const build of builds()) {
       assert.deepEqual(model.info, {
         ...{ modelType: 'llama', vocabulary: 37, width: 24, layers: 3, inner: 20, heads: 4, kvHeads: 2, headDim: 10 },
         ...{ trainedLength: 64, positions: null },
+        attention: Array(3).fill({ scale: 1 / Math.sqrt(10), windowSize: [-1, -1] }),
         parameters: Object.values(weightsFor(llama)).reduce((sum, { data }) => sum + data.length, 0),
       });
       model.dispose();

@@ -5,7 +5,7 @@ import { download, table } from '../../tools/size.js';
 
 const kGoal = 60_000;
 /** What it is now, rounded up; to be lowered with every saving, until it is the goal. */
-const kLimit = 66_500;
+const kLimit = 66_000;
 
 test('the download of load() stays within its limit', async (t) => {
   const sizes = await download();
