@@ -7,13 +7,13 @@ const visit = useBrowser();
 const sentence = 'Mr. Darcy and Miss Bingley walked to Netherfield and were pleased. ';
 const textOf = (count) => `#text=${encodeURIComponent(sentence.repeat(count))}`;
 
-/** Tasks of the page's thread that took 50 ms and more, from the first moment on. */
-const watchTasks = (page) =>
+/** Keeps how long each drawing took. */
+const watchDrawings = (page) =>
   page.addInitScript(() => {
-    window.longTasks = [];
+    window.drawings = { 'draw matrix': [], 'draw thumbnails': [] };
     new PerformanceObserver((list) => {
-      for (const { startTime, duration } of list.getEntries()) window.longTasks.push({ startTime, duration });
-    }).observe({ type: 'longtask', buffered: true });
+      for (const { name, duration } of list.getEntries()) window.drawings[name]?.push(duration);
+    }).observe({ type: 'measure' });
   });
 
 test('1,024 tokens and more: all shown, with a note that the model was trained on fewer', async () => {
@@ -52,7 +52,7 @@ test('1,024 tokens: the first paint within 2 s, a step of the pointer within 50 
   await visit(textOf(47), {}, async (page) => {
     const times = await page.evaluate(async () => {
       const session = window.attentionPage;
-      await session.settled();
+      await session.measured();
       const start = performance.now();
       const text = document.getElementById('text');
       text.value += ' Again.';
@@ -90,23 +90,25 @@ test('1,024 tokens: the first paint within 2 s, a step of the pointer within 50 
 
 test('256 and 1,024 tokens: no drawing holds the page’s thread for 50 ms', async () => {
   for (const count of [11, 47]) {
-    await visit(textOf(count), { arrange: watchTasks }, async (page) => {
-      const found = await page.evaluate(async () => {
+    await visit(textOf(count), { arrange: watchDrawings }, async (page) => {
+      const drawings = await page.evaluate(async () => {
         await window.attentionPage.measured();
-        window.longTasks.length = 0;
+        for (const list of Object.values(window.drawings)) list.length = 0;
         const text = document.getElementById('text');
-        const durations = [];
         for (let i = 0; i < 5; i++) {
           text.value += ' and';
           text.dispatchEvent(new Event('input'));
           await window.attentionPage.settled();
           await new Promise((resolve) => setTimeout(resolve, 50));
-          durations.push(Math.max(0, ...window.longTasks.splice(0).map(({ duration }) => duration)));
         }
-        return durations.sort((a, b) => a - b);
+        return window.drawings;
       });
       // Other programs may take the processor away now and then; the usual time is what the page itself takes.
-      assert.ok(found[1] < 50, `longest tasks ${found} ms with ${count} sentences`);
+      for (const [name, times] of Object.entries(drawings)) {
+        assert.ok(times.length >= 5, `${name}: ${times.length} times`);
+        const usual = times.sort((a, b) => a - b)[Math.floor(times.length / 2)];
+        assert.ok(usual < 50, `${name}: ${times} ms with ${count} sentences`);
+      }
     });
   }
 });

@@ -61,13 +61,13 @@ test('rollout: the layers’ means with the identity, multiplied', async () => {
     }
     assertMatrix(await matrixOf(page), (r, c) => rows[r][c]);
     assert.equal(await page.locator('#head-title').textContent(), 'Rollout of 5 layers');
-    assert.equal(await page.getByRole('radio', { name: 'Scores' }).isDisabled(), true);
+    assert.equal(await page.getByRole('radio', { name: 'Scores', exact: true }).isDisabled(), true);
   });
 });
 
 test('scores: q·k over √d before the mask and softmax, on a scale with two ends', async () => {
   await visit('#head=3.1', {}, async (page) => {
-    await page.getByRole('radio', { name: 'Scores' }).check();
+    await page.getByRole('radio', { name: 'Scores', exact: true }).check();
     const { scores } = shippedOracle(await idsOf(page));
     const shown = await matrixOf(page);
     assertMatrix(shown, (r, c) => scores[3][1][r][c]);

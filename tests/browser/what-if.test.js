@@ -69,12 +69,12 @@ test('the readout says which rule hides a cell', async () => {
 test('by hand: switches and sliders run the kernels, and one button brings the trained model back', async () => {
   await visit('', {}, async (page) => {
     const before = await stateOf(page);
-    const change = page.getByRole('radio', { name: 'Change' });
+    const change = page.getByRole('radio', { name: 'Change', exact: true });
     assert.equal(await change.isDisabled(), true, 'nothing has changed yet');
     const panel = page.getByRole('region', { name: 'What if' });
     await panel.getByLabel('Causal mask').click();
     assert.deepEqual((await stateOf(page)).rules[0], { causal: false, left: -1, right: -1 });
-    await page.getByRole('radio', { name: 'Change' }).check();
+    await page.getByRole('radio', { name: 'Change', exact: true }).check();
     await panel.getByLabel('Rotary positions (RoPE)').click();
     await panel.getByLabel('Temperature').press('ArrowLeft');
     await panel.getByLabel('Window').press('Home');

@@ -6,6 +6,7 @@ import { element } from './element.js';
 import { drawMap, drawMark } from './heat-map.js';
 import { cellAt, following, layOut, partOf, zoomed } from './map-layout.js';
 import { themeColors } from './theme-colors.js';
+import { noteTime } from './thumbnail.js';
 import { formatValue, viewName } from './words.js';
 
 /** @import { Shown, ShownStore } from '../shown.js' */
@@ -55,12 +56,14 @@ export function createFocusMap(container, store, shown) {
     container.hidden = !matrix;
     if (!run || !matrix || !view) return;
     const { zoom } = store.state;
+    const start = performance.now();
     layout = layOut(run.tokens, partOf(matrix, zoom), container.clientWidth, ruler);
     drawMap(base, layout, {
       ...{ matrix, scale: scaleFor(view.show), highest: highestOf(store.state, matrix, view.show) },
       format: (value) => (view.show === 'weights' ? value.toFixed(2) : formatValue(view.show, value).slice(0, -1)),
       colors: themeColors(),
     });
+    noteTime('draw matrix', start);
     // For whoever points at a cell from outside.
     Object.assign(marks.dataset, { cell: layout.cell, high: layout.high, part: JSON.stringify(layout.part) });
     marks.classList.toggle('zoomed', zoom !== null);

@@ -138,7 +138,7 @@ function MapTools({ app }) {
         aria-pressed={locked}
         onClick={() => store.set({ locked: !locked })}
       >
-        {locked ? 'Cell locked' : 'Lock the cell'}
+        Lock the cell
       </button>
       {run.tokens.length > run.prompt && (
         <Switch label="New rows only" isOn={newOnly} onChange={(isOn) => store.set({ newOnly: isOn })} />

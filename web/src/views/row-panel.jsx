@@ -10,7 +10,7 @@ import { formatValue, kQuantities, valueAt, viewName, whyEmpty } from './words.j
 /** @typedef {{ column: number, value: number, empty: string }} Line */
 
 /** Above this the heaviest keys stand for all. */
-const kMostLines = 256;
+const kMostLines = 128;
 const kHeaviest = 64;
 
 /**
