@@ -11,7 +11,7 @@ const arcs = (page) =>
       width: Number(path.getAttribute('stroke-width')),
       opacity: Number(path.getAttribute('stroke-opacity')),
       title: path.textContent,
-      box: path.getBBox(),
+      extent: path.getBBox().width + path.getBBox().height,
     })),
   );
 const focusOf = (page) =>
@@ -26,12 +26,12 @@ test('as many arcs as chosen, the heaviest weights of the row, wide and dark by 
       .slice(0, 3);
     const drawn = await arcs(page);
     assert.equal(drawn.length, 3);
-    drawn.forEach(({ width, opacity, title, box }, i) => {
+    drawn.forEach(({ width, opacity, title, extent }, i) => {
       const [weight, column] = weights[i];
       assert.ok(Math.abs(width - (1 + 5 * weight)) < 1e-3);
       assert.ok(Math.abs(opacity - (0.25 + 0.75 * weight)) < 1e-3);
       assert.equal(title, `${weight.toFixed(3)}: 30 “${state.tokens[30]}” asks ${column} “${state.tokens[column]}”`);
-      assert.ok(box.width + box.height > 10);
+      assert.ok(extent > 10, `${extent} pixels`);
     });
     await page.getByLabel('Arcs').press('Home');
     assert.equal((await arcs(page)).length, 0);
@@ -72,6 +72,10 @@ test('the pointer previews a token’s row, a click locks it, again and Escape f
     await page.mouse.move(x + 1, y);
     assert.deepEqual(await focusOf(page), [30, false]);
     assert.match(await token(page, 30).getAttribute('class'), /asks/);
+    await page.getByRole('button', { name: 'Lock the cell' }).click();
+    assert.deepEqual(await focusOf(page), [30, true]);
+    await page.getByRole('button', { name: 'Lock the cell', pressed: true }).click();
+    assert.deepEqual(await focusOf(page), [30, false]);
     await token(page, 5).click();
     await token(page, 5).click();
     assert.deepEqual(await focusOf(page), [5, false]);
@@ -119,13 +123,17 @@ test('zoom: nearer and farther, by keys, buttons and the wheel; the labels are t
         .then((text) => /· 33 “ver” asks 2 “l”/.test(text)),
       true,
     );
+    const still = await partOf();
     await page.mouse.down();
     await page.mouse.move(x + 60, y + 120, { steps: 4 });
     await page.mouse.up();
-    assert.ok((await partOf()).row < 33 - near.rows / 2, 'dragged');
+    const dragged = await partOf();
+    assert.ok(dragged.row < still.row && dragged.rows === still.rows, 'dragged');
+    await page.mouse.move(x, y - 60);
     await page.keyboard.down('Control');
     await page.mouse.wheel(0, 100);
     await page.keyboard.up('Control');
+    assert.ok((await partOf()).rows > dragged.rows, 'farther by the wheel');
     await page.getByRole('button', { name: 'Whole' }).click();
     assert.deepEqual(await partOf(), whole);
     assert.equal((await stateOf(page)).state.zoom, null);

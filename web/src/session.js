@@ -1,17 +1,14 @@
 // The models and what is shown of them: one job at a time, the most urgent first, always for the latest settings; and
 // measurements behind them.
+import { measure } from './measuring.js';
 import { existing, thumbnailPixels, viewOf } from './shown.js';
 import { kDefaults } from './state.js';
 
 /** @import { Engine } from './engine/client.js' */
+/** @import { Known } from './measuring.js' */
 /** @import { Shown, ShownStore } from './shown.js' */
 /** @import { State, Store } from './state.js' */
 /** @import { BuildInfo, Effect, HeadName, HeadScores, MatrixView, ModelInfo, Progress, Run } from './types.js' */
-
-/**
- * What is known of a model: measured once. Until then `stored` scores label the heads, where there are any.
- * @typedef {{ info: ModelInfo, stored: HeadScores | null, scores: HeadScores | null, effects: Map<string, Effect> }} Known
- */
 
 /** Settings after which the model runs again, or the matrix alone. @type {readonly (keyof State)[]} */
 // biome-ignore format: two subjects, two lines
@@ -167,37 +164,8 @@ export function createSession(store, shown, engine, stored) {
       !language || (layer < language.info.layers && head < language.info.heads);
     if (!store.state.off.every(isThere)) store.set({ off: store.state.off.filter(isThere) }); // and computes
     const done = want('run');
-    measuring = measuring.then(measure).catch(fail);
+    measuring = measuring.then(() => measure(store, shown, engine, current)).catch(fail);
     return done;
-  }
-
-  /** Labels of the heads once a model, effects once a set of heads that are off. */
-  async function measure() {
-    const { model, off } = store.state;
-    const language = current();
-    if (!language || model === 'untrained') return;
-    const isCurrent = () => language === current();
-    const show = () => {
-      if (!isCurrent()) return;
-      const effectOf = (/** @type {readonly HeadName[]} */ heads) =>
-        language.effects.get(JSON.stringify(heads)) ?? null;
-      shown.set({
-        scores: language.scores ?? language.stored,
-        effects: { before: effectOf([]), after: effectOf(store.state.off) },
-      });
-    };
-    show();
-    try {
-      language.scores ??= await engine.ask('scores', { model });
-      show();
-      for (const heads of /** @type {HeadName[][]} */ ([[], off])) {
-        const key = JSON.stringify(heads);
-        if (!language.effects.has(key)) language.effects.set(key, await engine.ask('effect', { model, off: heads }));
-        show();
-      }
-    } catch (error) {
-      if (isCurrent()) throw error; // of a model that has been replaced meanwhile nobody wants to know
-    }
   }
 
   store.subscribe((state, changed) => {

@@ -1,13 +1,12 @@
 // The instrument: every view of the run, the model and the cell in focus, around one store of choices and one of results.
 import { render } from 'preact';
-import { useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useReducer } from 'preact/hooks';
 import { byId } from './element.js';
 import { HeadGrid } from './head-grid.jsx';
 import { Legend } from './legend.jsx';
 import { LensPanel } from './lens.jsx';
 import { MapFigure } from './map-figure.jsx';
 import { NextTokens } from './next-tokens.jsx';
-import { Panel } from './parts.jsx';
 import { RowPanel } from './row-panel.jsx';
 import { RunLine } from './run-line.jsx';
 import { TakeAway } from './take-away.jsx';
@@ -18,29 +17,9 @@ import { WritingPanel } from './writing.jsx';
 
 /** @import { App } from './use-store.js' */
 
-/** As wide as two columns need, in pixels: as in the style sheet. */
-const kWide = 620;
-
-/** Whether an element has room for columns. @param {{ current: HTMLElement | null }} place */
-function useIsWide(place) {
-  const [isWide, setIsWide] = useState(true);
-  useLayoutEffect(() => {
-    const node = place.current;
-    if (!node) return;
-    const look = () => setIsWide(node.clientWidth >= kWide);
-    look();
-    const observer = new ResizeObserver(look);
-    observer.observe(node);
-    return () => observer.disconnect();
-  }, []);
-  return isWide;
-}
-
 /** @param {{ app: App, onRedraw: (redraw: () => void) => void }} props */
 function Instrument({ app, onRedraw }) {
   const { model } = useStore(app.store, 'model');
-  const place = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const isWide = useIsWide(place);
   const [, redraw] = useReducer((/** @type {number} */ count) => count + 1, 0);
   let drawMap = () => {};
   useLayoutEffect(() => {
@@ -51,25 +30,20 @@ function Instrument({ app, onRedraw }) {
   }, []);
   const isLanguage = model !== 'untrained';
   return (
-    <div class="instrument-grid" ref={place}>
+    <div class="instrument-grid">
       <div class="head-line">
         <Legend app={app} />
         <RunLine app={app} />
       </div>
       <TokenStrip app={app} />
-      <Panel title="All heads" isWide={isWide}>
-        <HeadGrid app={app} />
-      </Panel>
+      <HeadGrid app={app} />
       <MapFigure
         app={app}
-        isWide={isWide}
         onMap={(draw) => {
           drawMap = draw;
         }}
       />
-      <Panel title="The row in focus" isWide={isWide}>
-        <RowPanel app={app} />
-      </Panel>
+      <RowPanel app={app} />
       <NextTokens app={app} />
       <div class="folds">
         {isLanguage && <WritingPanel app={app} />}

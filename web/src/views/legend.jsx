@@ -17,6 +17,7 @@ export function Legend({ app }) {
   const value = matrix ? valueAt(matrix, row, column) : Number.NaN;
   const place = scale.isDiverging ? (value / highest + 1) / 2 : value / highest;
   const isByRow = view.show === 'weights' && state.range === 'row';
+  const isWhole = view.show === 'weights' && view.combine !== 'max' && view.mass === 1;
   const hasHidden = matrix && (matrix.rule.causal || matrix.rule.left >= 0 || matrix.rule.right >= 0);
   return (
     <div class="legend" id="legend">
@@ -39,7 +40,7 @@ export function Legend({ app }) {
         )}
       </div>
       <p class="axes">
-        {`Rows ask, columns are asked${view.show === 'weights' && view.combine !== 'max' ? '; each row adds up to 1' : ''}. Layers, heads and tokens count from 0.`}
+        {`Rows ask, columns are asked${isWhole ? '; each row adds up to 1' : ''}. Layers, heads and tokens count from 0.`}
       </p>
     </div>
   );

@@ -4,15 +4,15 @@ import { roleOf } from '../roles.js';
 import { sameHead } from '../state.js';
 import { createFocusMap } from './focus-map.js';
 import { partOf, zoomed } from './map-layout.js';
-import { Panel, Segments, Steps, Switch } from './parts.jsx';
+import { Segments, Steps, Switch } from './parts.jsx';
 import { useStore } from './use-store.js';
 import { formatValue, valueAt, viewName, whyEmpty } from './words.js';
 
 /** @import { HeadName, HeadScores } from '../types.js' */
 /** @import { App } from './use-store.js' */
 
-/** @param {{ app: App, isWide: boolean, onMap: (draw: () => void) => void }} props */
-export function MapFigure({ app, isWide, onMap }) {
+/** @param {{ app: App, onMap: (draw: () => void) => void }} props */
+export function MapFigure({ app, onMap }) {
   const { store, shown } = app;
   const place = useRef(/** @type {HTMLDivElement | null} */ (null));
   useEffect(() => {
@@ -29,9 +29,7 @@ export function MapFigure({ app, isWide, onMap }) {
       </figcaption>
       <MapTools app={app} />
       <div class="canvases" id="map" ref={place} />
-      <Panel title="Less clutter" isWide={isWide}>
-        <ViewOptions app={app} />
-      </Panel>
+      <ViewOptions app={app} />
     </figure>
   );
 }
@@ -97,7 +95,7 @@ function Readout({ app }) {
 /** @param {{ app: App }} props */
 function MapTools({ app }) {
   const { store, shown } = app;
-  const { show, combine, zoom, newOnly } = useStore(store, 'show', 'combine', 'zoom', 'newOnly');
+  const { show, combine, zoom, newOnly, locked } = useStore(store, 'show', 'combine', 'zoom', 'newOnly', 'locked');
   const { run, matrix } = useStore(shown, 'matrix');
   if (!run || !matrix) return null;
   const near = (/** @type {number} */ factor) =>
@@ -133,6 +131,15 @@ function MapTools({ app }) {
           Whole
         </button>
       </fieldset>
+      <button
+        type="button"
+        class="plain"
+        id="lock"
+        aria-pressed={locked}
+        onClick={() => store.set({ locked: !locked })}
+      >
+        Lock the cell
+      </button>
       {run.tokens.length > run.prompt && (
         <Switch label="New rows only" isOn={newOnly} onChange={(isOn) => store.set({ newOnly: isOn })} />
       )}

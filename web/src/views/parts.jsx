@@ -109,11 +109,3 @@ export function Fold({ title, isOpen, onToggle, id, children }) {
     </details>
   );
 }
-
-/**
- * Beside others where there is room; where there isn't, folded away until it is asked for.
- * @param {{ title: string, isWide: boolean, children: any }} props
- */
-export function Panel({ title, isWide, children }) {
-  return isWide ? children : <Fold title={title}>{children}</Fold>;
-}

@@ -28,7 +28,8 @@ export function TakeAway({ app }) {
   const { store, shown, session } = app;
   const [kind, setKind] = useState(/** @type {Kind} */ ('matrix'));
   const [message, setMessage] = useState('');
-  const state = useStore(store, 'focus', 'locked', ...kSettings);
+  const [isOpen, setIsOpen] = useState(false);
+  const state = useStore(store, 'focus', ...kSettings);
   const { run, matrix, view, model, candidates } = useStore(shown, 'matrix', 'candidates');
   if (!run || !matrix || !view) return null;
   /** @param {Format} format */
@@ -43,7 +44,7 @@ export function TakeAway({ app }) {
   }
   const kinds = kKinds.filter((each) => each.kind !== 'next' || candidates.length > 0);
   return (
-    <Fold title="Take it away" id="take-away">
+    <Fold title="Take it away" id="take-away" isOpen={isOpen} onToggle={setIsOpen}>
       <div class="buttons">
         <div class="choice">
           <label for="take-what">What</label>
@@ -69,7 +70,7 @@ export function TakeAway({ app }) {
         {message ||
           'The address of this page holds everything that is chosen here: copy it to show the same to someone else.'}
       </p>
-      {model && (
+      {model && isOpen && (
         <>
           <h3>The same numbers in your own program</h3>
           <p>

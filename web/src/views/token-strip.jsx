@@ -73,7 +73,7 @@ export function TokenStrip({ app }) {
   const strength = (/** @type {number} */ value) =>
     view?.show === 'weights' ? Math.min(1, value) : Math.abs(value) / largest;
   return (
-    <div class="strip" tabIndex={tokens.length > 200 ? 0 : undefined}>
+    <div class="strip">
       <div class="strip-inner">
         <div
           id="tokens"
