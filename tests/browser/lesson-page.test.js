@@ -14,7 +14,9 @@ const seenCount = (page) => page.locator('.lesson-progress button.seen').count()
 test('seven sections in order, with titles, and a line that says how far the reader is', async () => {
   await visit('', {}, async (page) => {
     await settledLesson(page);
-    const names = await page.locator('[data-part]').evaluateAll((parts) => parts.map((part) => part.dataset.part));
+    const names = await page
+      .locator('[data-section]')
+      .evaluateAll((parts) => parts.map((part) => part.dataset.section));
     assert.deepEqual(names, kSections);
     assert.equal(await page.locator('main h2').count(), 7);
     assert.equal(await seenCount(page), 1);

@@ -1,6 +1,9 @@
 // On narrow screens the instrument shows the tokens and one matrix; the rest of it opens on a tap.
 import { byId, element } from '../views/element.js';
 
+/** What is in a part that the instrument folds by itself where it is narrow. @type {Readonly<Record<string, string>>} */
+const kInside = { heads: '.head-grid', row: '.row-block' };
+
 const kParts = { text: 'Text', heads: 'Heads', row: 'Row', all: 'All' };
 
 export function createFold() {
@@ -15,6 +18,10 @@ export function createFold() {
   function open(wanted) {
     if (wanted) page.dataset.open = wanted;
     else delete page.dataset.open;
+    for (const part of /** @type {NodeListOf<HTMLDetailsElement>} */ (page.querySelectorAll('details.fold'))) {
+      // What the instrument folds by itself is open at once when it is asked for here.
+      if (wanted && kInside[wanted] && part.querySelector(kInside[wanted])) part.open = true;
+    }
     page.scrollTop = 0;
     for (const { name, button } of buttons) button.setAttribute('aria-pressed', String(name === wanted));
   }

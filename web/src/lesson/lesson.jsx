@@ -93,7 +93,7 @@ function useSections(store) {
       (entries) => {
         for (const { isIntersecting, target } of entries) {
           if (!isIntersecting) continue;
-          const name = /** @type {HTMLElement} */ (target).dataset.part ?? kParts[0].name;
+          const name = /** @type {HTMLElement} */ (target).dataset.section ?? kParts[0].name;
           setCurrent(name);
           setSeen((before) => new Set([...before, name]));
           follower.enter(name);
@@ -101,7 +101,7 @@ function useSections(store) {
       },
       { rootMargin: '-45% 0px -54% 0px' }, // the section on a line near the middle
     );
-    for (const part of document.querySelectorAll('[data-part]')) observer.observe(part);
+    for (const part of document.querySelectorAll('[data-section]')) observer.observe(part);
     return () => observer.disconnect();
   }, [follower]);
   return { current, seen, follower };

@@ -71,7 +71,7 @@ function attentionParts({ T, heads: H, D }) {
     {
       ...{
         name: 'scores',
-        title: 'Scores QKᵀ / √d',
+        title: 'Products QKᵀ / √d',
         says: 'Every query meets every key. With the causal mask half of it can be left out.',
       },
       ...{ shapes: `[${H}, ${T}, ${D}] · [${H}, ${D}, ${T}] → [${H}, ${T}, ${T}]`, parameters: 0 },
@@ -88,7 +88,7 @@ function attentionParts({ T, heads: H, D }) {
       memory: `${matrix} as a whole; fused ${bytesText(2 * kFloat * H * T)}: two numbers a row`,
     },
     {
-      ...{ name: 'mix', title: 'Weights times values', says: 'The sum of the values, each times its weight.' },
+      ...{ name: 'mix', title: 'Sum of the values', says: 'The sum of the values, each times its weight.' },
       ...{ shapes: `[${H}, ${T}, ${T}] · [${H}, ${T}, ${D}] → [${H}, ${T}, ${D}]`, parameters: 0 },
       ...{ flops: 2 * H * T * T * D, formula: '2·H·T²·D', growth: 'T²', memory: bytesText(kFloat * H * T * D) },
     },

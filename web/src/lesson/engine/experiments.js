@@ -56,7 +56,7 @@ export function scaleExperiment(attention) {
 /**
  * A query at position m, a key at position n: both turned, and their product over √D.
  * @param {Attention} attention @param {RopeQuestion} question
- * @returns {{ pairs: RopeQuestion['pairs'], scores: number[], q: number[], k: number[] }} the turned vectors are those of the first pair
+ * @returns {Pick<RopeQuestion, 'pairs' | 'rope'> & { scores: number[], q: number[], k: number[] }} the turned vectors are those of the first pair
  */
 export function ropeScores(attention, { q, k, rope, pairs }) {
   const N = pairs.length;
@@ -71,7 +71,7 @@ export function ropeScores(attention, { q, k, rope, pairs }) {
   const options = { needWeights: /** @type {const} */ ({ stage: 'scores' }) };
   const { weights } = attention.scaledDotProductAttention(turnedQ, turnedK, turnedK, options);
   return {
-    pairs,
+    ...{ pairs, rope },
     scores: Array.from(/** @type {Tensor} */ (weights).data),
     q: Array.from(turnedQ.data.subarray(0, D)),
     k: Array.from(turnedK.data.subarray(0, D)),

@@ -33,7 +33,7 @@ export function Rope() {
     ask(Array.from({ length: kFar + 1 }, (_, far) => [kFar, kFar - far])),
   );
   if (!steps || !vectors || !turned) return <figure class="panel rope-panel" />;
-  const D = vectors.q.length;
+  const D = turned.q.length;
   const [m, n] = turned.pairs[0]; // of the answer that is shown
   const distance = m - n;
 
@@ -52,7 +52,7 @@ export function Rope() {
       </figcaption>
       <div class="clocks">
         {pairsOf(D).map((i) => (
-          <Clock key={i} i={i} D={D} rope={rope} q={turned.q} k={turned.k} />
+          <Clock key={i} i={i} D={D} rope={turned.rope} q={turned.q} k={turned.k} />
         ))}
       </div>
       <Slider label="Shift both by" value={shift} most={kMostShift} onChange={setShift} />

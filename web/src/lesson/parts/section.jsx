@@ -3,7 +3,7 @@
 /** @param {{ number: number, name: string, title: string, children: any }} props */
 export function Section({ number, name, title, children }) {
   return (
-    <section class="part" id={`part-${name}`} aria-labelledby={`part-${name}-title`} data-part={name}>
+    <section class="part" id={`part-${name}`} aria-labelledby={`part-${name}-title`} data-section={name}>
       <h2 id={`part-${name}-title`}>
         <span class="part-number number">{number}</span> {title}
       </h2>

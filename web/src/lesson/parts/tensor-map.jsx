@@ -22,6 +22,15 @@ const kLargestCell = 12;
  * @property {(row: number, column: number) => void} [onPick]
  */
 
+/** @type {OffscreenCanvas | null} */
+let small = null;
+
+/** One for all pictures: they are drawn one after the other, and a new one costs more than what is drawn. */
+function smallCanvas() {
+  small ??= new OffscreenCanvas(1, 1);
+  return small;
+}
+
 /** @param {MapProps} props */
 export function TensorMap({
   tensor,
@@ -45,7 +54,7 @@ export function TensorMap({
   const size = [Math.max(4, side * C), Math.max(4, side * R)];
   useLayoutEffect(() => {
     if (canvas.current) draw(canvas.current, { tensor, scale, most, size, row, column });
-  });
+  }, [tensor, scale, most, size[0], size[1], row, column]);
   const pick = (/** @type {MouseEvent} */ { offsetX, offsetY }) =>
     onPick?.(
       Math.min(R - 1, Math.floor((offsetY / size[1]) * R)),
@@ -94,10 +103,11 @@ function draw(canvas, { tensor: { data, shape }, scale, most, size, row, column 
   context.clearRect(0, 0, width, height);
   const [rows, columns] = [Math.min(R, height), Math.min(C, width)];
   const image = pictureOf({ data, shape }, { scale, most, rows, columns });
-  const small = new OffscreenCanvas(columns, rows);
-  /** @type {OffscreenCanvasRenderingContext2D} */ (small.getContext('2d')).putImageData(image, 0, 0);
+  const cells = smallCanvas();
+  [cells.width, cells.height] = [columns, rows];
+  /** @type {OffscreenCanvasRenderingContext2D} */ (cells.getContext('2d')).putImageData(image, 0, 0);
   context.imageSmoothingEnabled = false;
-  context.drawImage(small, 0, 0, width, height);
+  context.drawImage(cells, 0, 0, width, height);
   const accent = getComputedStyle(canvas).getPropertyValue('--accent');
   const frames = [
     ...(row !== null && row !== undefined ? [[0, (row / R) * height, width, height / R]] : []),

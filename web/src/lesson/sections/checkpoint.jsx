@@ -1,4 +1,5 @@
 // 6. Questions.
+import { useMemo } from 'preact/hooks';
 import { CostMeasurement } from '../checkpoint/cost.jsx';
 import { QuestionCard } from '../checkpoint/question.jsx';
 import {
@@ -59,7 +60,7 @@ function OwnQuestions({ steps }) {
       [row + kShift, column + kShift],
     ],
   });
-  const heaviest = heaviestQuestion(steps);
+  const heaviest = useMemo(() => heaviestQuestion(steps), [steps]);
   return (
     <>
       <QuestionCard number={2} question={heaviest}>
