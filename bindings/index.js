@@ -77,7 +77,11 @@ async function wasmAttention(options, reasons) {
   return new Attention(backend, info);
 }
 
-/** @typedef {() => Promise<{ backend: WasmBackend, info: Omit<Info, 'version'> }>} Again */
+/**
+ * For the package alone.
+ * @hidden
+ * @typedef {() => Promise<{ backend: WasmBackend, info: Omit<Info, 'version'> }>} Again
+ */
 
 /** A loaded instance: its functions work in a memory of its own. */
 export class Attention {
