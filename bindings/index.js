@@ -77,11 +77,7 @@ async function wasmAttention(options, reasons) {
   return new Attention(backend, info);
 }
 
-/**
- * For the package alone.
- * @hidden
- * @typedef {() => Promise<{ backend: WasmBackend, info: Omit<Info, 'version'> }>} Again
- */
+/** @typedef {() => Promise<{ backend: WasmBackend, info: Omit<Info, 'version'> }>} Again */
 
 /** A loaded instance: its functions work in a memory of its own. */
 export class Attention {
