@@ -11,6 +11,16 @@ if (!ENVIRONMENT_IS_PTHREAD) {
     if (ENVIRONMENT_IS_NODE) worker.on('error', fail);
     else worker.onerror = fail;
   }
+  // A binary that isn't this build's may fail as late as here, behind the last worker, where nobody would catch it.
+  const begin = initRuntime;
+  initRuntime = () => {
+    try {
+      begin();
+    } catch (error) {
+      PThread.terminateAllThreads();
+      readyPromiseReject(error);
+    }
+  };
   const loadWasmModuleToWorker = PThread.loadWasmModuleToWorker;
   PThread.loadWasmModuleToWorker = (worker) => {
     const ready = loadWasmModuleToWorker(worker);

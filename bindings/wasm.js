@@ -61,13 +61,13 @@ export async function loadWasm(options) {
   const reasons = [];
   const best = pickSimd(options.simd ?? 'auto', reasons);
   const threads = await pickThreads(options.threads ?? 'auto', best, reasons);
-  /** Of the best build without threads: it tells most. @type {unknown} */
-  let failure;
+  /** The first of each kind of build. @type {{ single?: unknown, threaded?: unknown }} */
+  const failures = {};
   for (const { name, ...of } of candidates(options, best, threads)) {
     try {
       return { backend: await bringUp(name, kBuilds[name], options, of.threads), ...of, reasons };
     } catch (error) {
-      failure = of.threads === 1 ? (failure ?? error) : error;
+      failures[of.threads > 1 ? 'threaded' : 'single'] ??= error;
       const { message, cause } = /** @type {Error} */ (error);
       const build = of.threads > 1 ? 'threads: the build with threads' : `${of.simd}: the build`;
       reasons.push(`${build} did not load (${message})`);
@@ -82,7 +82,7 @@ export async function loadWasm(options) {
       }
     }
   }
-  throw failure;
+  throw failures.single ?? failures.threaded; // that of the best build without threads tells most
 }
 
 /** @param {unknown} value */

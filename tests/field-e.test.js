@@ -71,23 +71,27 @@ for (const build of builds()) {
       const { data } = random(81).tensor(shape);
       const x = { data, shape };
       const { set } = Float32Array.prototype;
-      const counts = [];
-      let spent = 0;
-      const start = performance.now();
-      try {
-        Object.getPrototypeOf(Float32Array.prototype).set = function (...args) {
-          const begin = performance.now();
-          Reflect.apply(set, this, args);
-          spent += performance.now() - begin;
-          counts.push(args[0].length);
-        };
-        attention.scaledDotProductAttention(x, x, x);
-      } finally {
-        Object.getPrototypeOf(Float32Array.prototype).set = set;
+      const shares = [];
+      for (let call = 0; call < 5; ++call) {
+        const counts = [];
+        let spent = 0;
+        const start = performance.now();
+        try {
+          Object.getPrototypeOf(Float32Array.prototype).set = function (...args) {
+            const begin = performance.now();
+            Reflect.apply(set, this, args);
+            spent += performance.now() - begin;
+            counts.push(args[0].length);
+          };
+          attention.scaledDotProductAttention(x, x, x);
+        } finally {
+          Object.getPrototypeOf(Float32Array.prototype).set = set;
+        }
+        shares.push(spent / (performance.now() - start));
+        assert.deepEqual(counts, [kMiB, kMiB, kMiB]);
       }
-      assert.deepEqual(counts, [kMiB, kMiB, kMiB]);
-      const call = performance.now() - start;
-      assert(spent < call / 10, `${spent} ms of ${call} ms`);
+      // Other programs may take the processor away in the middle of a copy: the least share is what it costs.
+      assert(Math.min(...shares) < 0.1, `${shares} of the call`);
     });
 
     test('E-092: Float16Array and its bits are the same input, and the result has the type of q', () => {

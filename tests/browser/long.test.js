@@ -96,3 +96,29 @@ test('256 and 1,024 tokens: no drawing holds the page’s thread for 50 ms', asy
     });
   }
 });
+
+test('1,024 tokens: a step of the pointer within 50 ms', async () => {
+  await visit(textOf(47), {}, async (page) => {
+    const { steps, row } = await page.evaluate(async () => {
+      const session = window.attentionPage;
+      await session.measured();
+      const canvas = document.querySelector('#map canvas:last-child');
+      canvas.scrollIntoView({ block: 'center' });
+      const { right, bottom, width } = canvas.getBoundingClientRect();
+      const steps = [];
+      for (let i = 0; i < 21; i++) {
+        const at = { clientX: right - width / 2 - i * 3, clientY: bottom - 20 - i * 3, bubbles: true };
+        const begin = performance.now();
+        canvas.dispatchEvent(new PointerEvent('pointermove', at));
+        await new Promise((resolve) => setTimeout(resolve)); // behind what the step has queued
+        canvas.getBoundingClientRect(); // and its layout
+        steps.push(performance.now() - begin);
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+      }
+      return { steps: steps.sort((a, b) => a - b), row: session.state.focus.row };
+    });
+    assert.ok(row < 1024, 'the steps have moved the focus');
+    // Other programs may take the processor away at any step; the quickest is what the page itself takes.
+    assert.ok(steps[0] < 50, `steps of ${steps} ms`);
+  });
+});

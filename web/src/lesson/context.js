@@ -20,10 +20,32 @@ import { useContext, useEffect, useRef, useState } from 'preact/hooks';
 export const LessonContext = createContext(/** @type {Lesson} */ (/** @type {unknown} */ (null)));
 export const useLesson = () => useContext(LessonContext);
 
-/** @param {Store} store @returns {State} */
-export function useStore(store) {
+/** @type {ReadonlySet<keyof State>} */
+const kPointing = new Set(['focus', 'locked']);
+const kPause = 150; // ms
+
+/**
+ * The reader's choices. On a long text the lesson, whose pictures grow with it, doesn't follow each step of the pointer,
+ * but what it rests on: the instrument must not wait for it.
+ * @param {Store} store @param {() => boolean} isLong @returns {State}
+ */
+export function useStore(store, isLong) {
   const [state, setState] = useState(store.state);
-  useEffect(() => store.subscribe(setState), [store]);
+  useEffect(() => {
+    let timer = 0;
+    const stop = store.subscribe((now, changed) => {
+      clearTimeout(timer);
+      if (isLong() && [...changed].every((name) => kPointing.has(name))) {
+        timer = window.setTimeout(() => setState(store.state), kPause);
+      } else {
+        setState(now);
+      }
+    });
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, [store]);
   return state;
 }
 

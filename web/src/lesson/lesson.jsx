@@ -31,9 +31,12 @@ export function showLesson(options) {
   render(<Lesson {...options} ready={ready} />, place);
 }
 
+/** Tokens of a text whose lesson follows every step of the pointer. */
+const kShort = 256;
+
 /** @param {LessonOptions} options */
 function Lesson({ store, engine, ready, run }) {
-  const state = useStore(store);
+  const state = useStore(store, () => (run()?.tokens.length ?? 0) > kShort);
   const done = useDone();
   const { current, seen, follower } = useSections(store);
   const { model, text, added, off, at, heads, causal, rope, seed } = state;
