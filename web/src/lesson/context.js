@@ -64,9 +64,7 @@ export function useAnswer({ engine, ready }, call, question) {
     line.current.wanted = question;
     if (line.current.isBusy || question === null) return;
     line.current.isBusy = true;
-    askAll().finally(() => {
-      line.current.isBusy = false;
-    });
+    askAll();
   }, [engine, call, JSON.stringify(question)]);
 
   async function askAll() {
@@ -80,6 +78,8 @@ export function useAnswer({ engine, ready }, call, question) {
       }
       if (line.current.wanted === wanted) line.current.wanted = null;
     }
+    // Together with the last look at what is wanted: a question may come before any callback of this promise.
+    line.current.isBusy = false;
   }
   return answer;
 }
