@@ -35,6 +35,7 @@ const kParts = {
       await buildPage();
     },
     files: () => testFiles('tests/browser'),
+    flags: () => ['--test-concurrency=2'], // these tests wait for the browser more than they compute
   },
 };
 
