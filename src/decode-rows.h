@@ -54,7 +54,7 @@ inline void store_scores(const v128_t (&sums)[kKeys][N], v128_t scale, float* ou
 template <int32_t N>
 inline void score_keys(const float* queries, ptrdiff_t row, const float* const keys[kScored<N>], int32_t channels,
                        float* out) {
-  constexpr int32_t kKeys = kScored<N>, kUnroll = N * kKeys > kAccumulators / 2 ? 1 : kAccumulators / (N * kKeys);
+  constexpr int32_t kKeys = kScored<N>, kUnroll = kAccumulators / (N * kKeys);
   v128_t sums[kUnroll][kKeys][N];
   for (auto& parts : sums) {
     for (auto& vectors : parts) {

@@ -8,14 +8,14 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { relaxedSimd } from 'wasm-feature-detect';
-import { AttentionError, load } from '../bindings/index.js';
+import { load } from '../bindings/index.js';
 import { allBuilds } from './support/builds.js';
+import { assertWorks, refused } from './support/loading.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = (name) => readFileSync(join(root, 'dist', name));
 const best = (await relaxedSimd()) ? 'relaxed' : 'baseline';
 const isThreaded = availableParallelism() > 1;
-const row = { data: Float32Array.of(1, 2), shape: [1, 2] };
 const folder = mkdtempSync(join(tmpdir(), 'attention-wasm-load-'));
 after(() => rmSync(folder, { recursive: true }));
 
@@ -41,17 +41,6 @@ function broken(bytes) {
   }
   assert(count > 10, `${count} multiplications`);
   return bytes;
-}
-
-function assertWorks(attention) {
-  assert.deepEqual([...attention.scaledDotProductAttention(row, row, row).output.data], [1, 2]);
-}
-
-async function refused(options, code, message) {
-  const error = await load(options).then(assert.fail, (reason) => reason);
-  assert(error instanceof AttentionError, error.stack);
-  assert.equal(error.code, code, error.message);
-  assert.match(error.message, message);
 }
 
 /** Runs a module in a Node of its own, with load() and `row` at hand. @returns what it printed as JSON */

@@ -8,25 +8,12 @@ import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { relaxedSimd } from 'wasm-feature-detect';
-import { AttentionError, load } from '../bindings/index.js';
+import { load } from '../bindings/index.js';
 import { allBuilds, builds, loadBuild } from './support/builds.js';
+import { assertWorks, refused } from './support/loading.js';
 
 const root = new URL('..', import.meta.url);
 const hasRelaxed = await relaxedSimd();
-const row = { data: Float32Array.of(1, 2), shape: [1, 2] };
-
-function assertWorks(attention) {
-  assert.deepEqual([...attention.scaledDotProductAttention(row, row, row).output.data], [1, 2]);
-}
-
-/** The error of load(). */
-async function refused(options, code, message) {
-  const error = await load(options).then(assert.fail, (reason) => reason);
-  assert(error instanceof AttentionError, error.stack);
-  assert.equal(error.code, code, error.message);
-  assert.match(error.message, message);
-  return error;
-}
 
 const scripts = mkdtempSync(join(tmpdir(), 'attention-wasm-'));
 after(() => rmSync(scripts, { recursive: true }));

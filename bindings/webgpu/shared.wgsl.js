@@ -16,6 +16,14 @@ export const groupNumber = /* wgsl */ `
 fn group_number(id: vec3<u32>, groups: vec3<u32>) -> u32 { return id.x + id.y * groups.x; }
 `;
 
+/** The end of load4_name: where fewer than four are there, or they stand across two vectors. @param {string} name */
+const oneByOne = (name) => `var result = vec4<f32>();
+  if (count > 0) { result.x = load_${name}(at); }
+  if (count > 1) { result.y = load_${name}(at + 1u); }
+  if (count > 2) { result.z = load_${name}(at + 2u); }
+  if (count > 3) { result.w = load_${name}(at + 3u); }
+  return result;`;
+
 /**
  * Functions that read the buffer `name`, declared as array<vec4<u32>>, whose type is the override constant `type`:
  * load_name(at), one element; load4_name(at, count), elements at … at + 3, zeros from `count` on.
@@ -39,12 +47,7 @@ fn load4_${name}(at: u32, count: i32) -> vec4<f32> {
     }
     return vec4(unpack2x16float(pair.x), unpack2x16float(pair.y));
   }
-  var result = vec4<f32>();
-  if (count > 0) { result.x = load_${name}(at); }
-  if (count > 1) { result.y = load_${name}(at + 1u); }
-  if (count > 2) { result.z = load_${name}(at + 2u); }
-  if (count > 3) { result.w = load_${name}(at + 3u); }
-  return result;
+  ${oneByOne(name)}
 }
 `;
 
@@ -56,12 +59,7 @@ export const floatLoader = (name) => /* wgsl */ `
 fn load_${name}(at: u32) -> f32 { return ${name}[at >> 2u][at & 3u]; }
 fn load4_${name}(at: u32, count: i32) -> vec4<f32> {
   if (count >= 4 && (at & 3u) == 0u) { return ${name}[at >> 2u]; }
-  var result = vec4<f32>();
-  if (count > 0) { result.x = load_${name}(at); }
-  if (count > 1) { result.y = load_${name}(at + 1u); }
-  if (count > 2) { result.z = load_${name}(at + 2u); }
-  if (count > 3) { result.w = load_${name}(at + 3u); }
-  return result;
+  ${oneByOne(name)}
 }
 `;
 
