@@ -1,9 +1,10 @@
-// npm run build: dist/ through CMake and Emscripten, and the types through tsc.
+// npm run build: dist/ through CMake and Emscripten, its JavaScript through a bundler, and the types through tsc.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
+import { bundle } from './bundle.js';
 import { findProgram, main, projectRoot, run, SetupError, say } from './machine.js';
 import { ensureEmscripten } from './toolchain.js';
 
@@ -101,36 +102,22 @@ function writeTexts() {
   }
 }
 
-/** dist/inline.js: everything in one file. */
-export async function buildInline() {
-  const { rolldown } = await import('rolldown'); // not there before the npm packages are
-  const bindings = (name) => join(projectRoot, 'bindings', name);
-  const bundle = await rolldown({
-    input: bindings('inline.js'),
-    platform: 'browser',
-    plugins: [
-      { name: 'inline-builds', resolveId: (id) => (id === './builds.js' ? bindings('builds-inline.js') : null) },
-    ],
-  });
-  const { output } = await bundle.generate({ codeSplitting: false, minify: true });
-  await bundle.close();
-  if (output.length !== 1) throw new SetupError(`inline.js isn't one file but ${output.length}`);
-  // The minifier drops the comments that hide Node's modules from bundlers (bindings/engine.js).
-  const code = output[0].code.replaceAll('import(`node:', 'import(/* @vite-ignore */ /* webpackIgnore: true */`node:');
-  writeFileSync(join(projectRoot, 'dist/inline.js'), code);
+/** All of dist/: what npm publishes. */
+export async function buildPackage() {
+  build();
+  await bundle();
+  buildTypes();
 }
 
 /** dist/types, from the JSDoc in bindings/. */
-export function buildTypes() {
+function buildTypes() {
   run(process.execPath, [join(projectRoot, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json']);
 }
 
 if (import.meta.filename === process.argv[1]) {
   await main(async () => {
     ensurePackages();
-    build(process.argv.slice(2));
-    if (process.argv.length > 2) return;
-    await buildInline();
-    buildTypes();
+    if (process.argv.length > 2) build(process.argv.slice(2));
+    else await buildPackage();
   });
 }
