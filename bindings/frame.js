@@ -126,21 +126,19 @@ export class Frame {
   /**
    * Allocates, runs and frees. `results` reads what was asked for while the block is still there.
    * @template R
-   * @param {string | null} struct its name in attention.h; null: `run` takes its arguments from the fields
    * @param {((struct: number) => number) | null} scratch tells the bytes of working memory that the call needs
    * @param {((struct: number) => void) | null} run null: there is nothing to compute
    * @param {() => R} results
    * @returns {R}
    */
-  run(struct, scratch, run, results) {
+  run(scratch, run, results) {
     const memory = this.#memory;
-    if (struct) memory.structs[struct].write(memory.heap, memory.struct, this.#fields);
     // Working memory depends on sizes and options, and on which pointers are null, but not on where they point.
-    if (scratch) this.place('scratch', scratch(memory.struct));
+    if (scratch) this.place('scratch', scratch(memory.fill(this.#fields)));
     this.#block = memory.allocate(this.#fn, this.#size);
     try {
-      this.#fillBlock(struct);
-      if (run) run(memory.struct);
+      this.#fillBlock();
+      if (run) run(memory.fill(this.#fields));
       this.#narrow();
       return results();
     } finally {
@@ -148,14 +146,11 @@ export class Frame {
     }
   }
 
-  /** Sets the pointers into the block, and brings the inputs there. @param {string | null} struct */
-  #fillBlock(struct) {
+  /** Sets the pointers into the block, and brings the inputs there. */
+  #fillBlock() {
     const memory = this.#memory;
     const block = this.#block;
-    for (const name of this.#placed) {
-      this.#fields[name] += block;
-      if (struct) memory.structs[struct].set(memory.heap, memory.struct, name, this.#fields[name]);
-    }
+    for (const name of this.#placed) this.#fields[name] += block;
     for (const { offset, data, bytes, from } of this.#copies) memory.copyIn(block + offset, data, bytes, from);
     for (const { from, isResident, type, offset, count } of this.#conversions) {
       this.#module._convert(isResident ? from : block + from, type, block + offset, 0, count);

@@ -1,6 +1,6 @@
 // The memory of one wasm module: heap views, allocation, copies in and out.
 import { AttentionError } from './errors.js';
-import { readLayouts } from './structs.js';
+import { kStructBytes } from './structs.js';
 
 /** @import { CacheDtype, Dtype, TensorData } from './types.js' */
 
@@ -28,10 +28,16 @@ export class Memory {
   constructor(module) {
     this.#module = module;
     this.#heap = makeHeap(module.wasmMemory.buffer);
-    const { structs, largest } = readLayouts(this.#heap.buffer, module._layouts());
-    this.structs = structs;
     /** Where the struct of the running call stands; calls are synchronous, so one place is enough. */
-    this.struct = this.allocate('load', largest);
+    this.struct = this.allocate('load', kStructBytes);
+  }
+
+  /** Fills the struct of the running call. @param {Record<string, number>} fields see structs.js @returns {number} where it is */
+  fill(fields) {
+    const { i32 } = this.heap;
+    let word = this.struct >>> 2;
+    for (const name in fields) i32[word++] = fields[name]; // a fifth of the time that a list of values takes
+    return this.struct;
   }
 
   /** The heap as it is now. Growth makes a new buffer: never keep what this returns across an allocation. */

@@ -3,6 +3,7 @@ import { attentionFields } from './attention-fields.js';
 import { kCacheDtypes } from './check-cache.js';
 import { Frame, partOf, pointerOf } from './frame.js';
 import { bytesOf, Memory, typeNumber } from './memory.js';
+import { bitsOf } from './structs.js';
 import { PackedLinear, Tensor } from './tensor.js';
 import { appendTokens, cacheSizes, cacheStorage, readRows, writeRows } from './wasm-cache.js';
 
@@ -124,7 +125,7 @@ export class WasmBackend {
     }
     const { _attentionScratch, _attention } = this.module;
     const isEmpty = call.B * call.H * call.Tq === 0;
-    return frame.run('Attention', isEmpty ? null : _attentionScratch, isEmpty ? null : _attention, () => ({
+    return frame.run(isEmpty ? null : _attentionScratch, isEmpty ? null : _attention, () => ({
       output: out && frame.result('out', out),
       weights: weights && frame.floats('weights', weights),
       lse: lse && frame.floats('lse', lse),
@@ -140,7 +141,7 @@ export class WasmBackend {
     if (sinks) frame.float32('sinks', [sinks]);
     frame.float32Output('out', out);
     frame.place('lse', count * 4);
-    return frame.run('Merge', null, count === 0 ? null : this.module._merge, () => ({
+    return frame.run(null, count === 0 ? null : this.module._merge, () => ({
       output: frame.result('out', out),
       lse: frame.floats('lse', { shape: lseShape, count }),
     }));
@@ -173,7 +174,7 @@ export class WasmBackend {
     frame.output('out', out);
     frame.input('cos', cos);
     frame.input('sin', sin);
-    return frame.run('Rope', null, x.count === 0 ? null : this.module._rope, () => frame.result('out', out));
+    return frame.run(null, x.count === 0 ? null : this.module._rope, () => frame.result('out', out));
   }
 
   /** @param {LinearCall} call @returns {Result} */
@@ -200,9 +201,7 @@ export class WasmBackend {
     frame.float32Output('out', out);
     const { _linearScratch, _linear } = this.module;
     const isEmpty = M * N === 0;
-    return frame.run('Linear', isEmpty ? null : _linearScratch, isEmpty ? null : _linear, () =>
-      frame.result('out', out),
-    );
+    return frame.run(isEmpty ? null : _linearScratch, isEmpty ? null : _linear, () => frame.result('out', out));
   }
 
   /**
@@ -222,7 +221,6 @@ export class WasmBackend {
       if (bias) frame.float32('bias', [bias].flat());
       frame.run(
         null,
-        null,
         () => module._packLinear(fields.weight, N, K, held.pointer),
         () => {
           if (bias) memory.heap.u8.copyWithin(held.pointer + size, fields.bias, fields.bias + N * 4);
@@ -237,12 +235,21 @@ export class WasmBackend {
 
   /** @param {NormCall} call @returns {Result} */
   norm({ fn, rows, width, kind, epsilon, x, weight, bias, out }) {
-    const frame = new Frame(this, fn, { rows, width, kind, epsilon, x: 0, weight: 0, bias: 0, out: 0 });
+    const frame = new Frame(this, fn, {
+      rows,
+      width,
+      kind,
+      epsilon: bitsOf(epsilon),
+      x: 0,
+      weight: 0,
+      bias: 0,
+      out: 0,
+    });
     frame.float32('x', [x]);
     if (weight) frame.float32('weight', [weight]);
     if (bias) frame.float32('bias', [bias]);
     frame.float32Output('out', out);
-    return frame.run('Norm', null, x.count === 0 ? null : this.module._norm, () => frame.result('out', out));
+    return frame.run(null, x.count === 0 ? null : this.module._norm, () => frame.result('out', out));
   }
 
   /** @param {ActivationCall} call @returns {Result} */
@@ -251,7 +258,7 @@ export class WasmBackend {
     frame.float32('x', [x]);
     if (gate) frame.float32('gate', [gate]);
     frame.float32Output('out', out);
-    return frame.run('Activation', null, this.module._activation, () => frame.result('out', out));
+    return frame.run(null, this.module._activation, () => frame.result('out', out));
   }
 
   /** Memory for a cache. @param {string} fn @param {CacheConfig} config @returns {CacheStorage} */

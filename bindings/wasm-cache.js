@@ -58,7 +58,6 @@ export function appendTokens(backend, call) {
   frame.input('length', lengths);
   frame.run(
     null,
-    null,
     () => storeTokens(backend, call, fields),
     () => {},
   );
@@ -77,7 +76,7 @@ export function storeTokens({ memory, module }, { state, T, k, v, kStrides, vStr
    * @param {Storage} to @param {number} token @param {Storage | null} scales
    */
   const store = ({ from, type, strides, width }, to, token, scales) => {
-    memory.structs.Append.write(memory.heap, memory.struct, {
+    const struct = memory.fill({
       B,
       H: Hkv,
       T,
@@ -100,7 +99,7 @@ export function storeTokens({ memory, module }, { state, T, k, v, kStrides, vStr
       ring_first: sinkTokens,
       ring_size: window ? capacity - sinkTokens : 0,
     });
-    module._append(memory.struct);
+    module._append(struct);
   };
   /** @param {Dtype} type */
   const typeOf = (type) => (isQuantized(dtype) ? 0 : typeNumber(type));

@@ -14,7 +14,6 @@ import { compile, missing } from './wasm-binary.js';
  * A module of dist/: the names of bindings.cpp and the memory.
  * @typedef {object} WasmModule
  * @property {{ readonly buffer: ArrayBufferLike }} wasmMemory
- * @property {() => number} _layouts
  * @property {(bytes: number) => number} _allocate
  * @property {(pointer: number) => void} _release
  * @property {() => boolean} _dotOfBytes

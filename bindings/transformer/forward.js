@@ -112,7 +112,6 @@ export class Pass {
     const frame = this.#frame(rows);
     return frame.run(
       null,
-      null,
       () => this.#compute(rows),
       () => {
         const logits = frame.floats('logits', { shape: [rows, vocabulary], count: rows * vocabulary });

@@ -23,7 +23,6 @@ export function lens({ backend, config, parts, steps }, { fn }, hidden) {
   frame.place('scratch', steps.linearScratch(rows, width));
   return frame.run(
     null,
-    null,
     () => {
       steps.norm(rows, width, config, at.x, parts.norm, at.y);
       steps.linear(rows, parts.head, at.y, at.logits, 0, at.scratch);

@@ -1,5 +1,5 @@
 // The steps of a model, by address: each fills one struct of attention.h and calls the module.
-import { readLayouts } from '../structs.js';
+import { bitsOf } from '../structs.js';
 import { storeTokens } from '../wasm-cache.js';
 
 /** @import { AppendCall } from '../check-cache.js' */
@@ -10,31 +10,26 @@ import { storeTokens } from '../wasm-cache.js';
 
 export class Steps {
   #backend;
-  /** Structs of its own: the order of fields is remembered with them, and other callers have another one. */
-  #structs;
 
   /** @param {WasmBackend} backend */
   constructor(backend) {
-    const { memory, module } = backend;
     this.#backend = backend;
-    this.#structs = readLayouts(memory.heap.buffer, module._layouts()).structs;
   }
 
-  /** @param {string} name @param {Record<string, number>} fields from one literal for each name @returns {number} */
-  #fill(name, fields) {
-    const { memory } = this.#backend;
-    this.#structs[name].write(memory.heap, memory.struct, fields);
-    return memory.struct;
+  /** @param {Record<string, number>} fields in their order @returns {number} */
+  #fill(fields) {
+    return this.#backend.memory.fill(fields);
   }
 
   /** @param {Record<'T' | 'width' | 'vocabulary' | 'type' | 'table' | 'packed' | 'tokens' | 'positions' | 'out', number>} fields */
-  embedding(fields) {
-    this.#backend.module._embedding(this.#fill('Embedding', fields));
+  embedding({ T, width, vocabulary, type, table, packed, tokens, positions, out }) {
+    const fields = { T, width, vocabulary, type, table, packed, tokens, positions, out };
+    this.#backend.module._embedding(this.#fill(fields));
   }
 
   /** @param {number} rows @param {number} width @param {ModelConfig} config @param {number} x @param {NormPart} part @param {number} out */
   norm(rows, width, { norm: kind, epsilon }, x, { weight, bias }, out) {
-    this.#backend.module._norm(this.#fill('Norm', { rows, width, kind, epsilon, x, weight, bias, out }));
+    this.#backend.module._norm(this.#fill({ rows, width, kind, epsilon: bitsOf(epsilon), x, weight, bias, out }));
   }
 
   /** In place, on the heads of one token. @param {number} heads @param {number} headDim @param {ModelConfig} config @param {number} x @param {number} weight */
@@ -48,7 +43,7 @@ export class Steps {
    * @param {number} residual 0: none; may be `out` @param {number} scratch
    */
   linear(M, part, x, out, residual, scratch) {
-    this.#backend.module._linear(this.#fill('Linear', this.#linearFields(M, part, x, out, residual, scratch)));
+    this.#backend.module._linear(this.#fill(this.#linearFields(M, part, x, out, residual, scratch)));
   }
 
   /** @param {number} M @param {LinearPart} part @param {number} x @param {number} out @param {number} residual @param {number} scratch */
@@ -59,7 +54,7 @@ export class Steps {
   /** Bytes that any `linear` of so many rows needs. @param {number} M @param {number} K the largest of them */
   linearScratch(M, K) {
     const fields = this.#linearFields(M, { N: 1, K, packed: 0, bias: 0 }, 0, 0, 1, 0);
-    return this.#backend.module._linearScratch(this.#fill('Linear', fields));
+    return this.#backend.module._linearScratch(this.#fill(fields));
   }
 
   /**
@@ -73,7 +68,7 @@ export class Steps {
       B: 1, H, T, D, rotary, style: 1, type: 0, x, out: x, x_batch: 0, x_head: D, x_token: token,
       out_batch: 0, out_head: D, out_token: token, cos, sin, table_batch: 0,
     };
-    this.#backend.module._rope(this.#fill('Rope', fields));
+    this.#backend.module._rope(this.#fill(fields));
   }
 
   /** @param {AppendCall} call @param {{ k: number, v: number, first: number, length: number }} pointers */
@@ -83,17 +78,17 @@ export class Steps {
 
   /** @param {Record<string, number>} fields */
   attention(fields) {
-    this.#backend.module._attention(this.#fill('Attention', fields));
+    this.#backend.module._attention(this.#fill(fields));
   }
 
   /** @param {Record<string, number>} fields @returns {number} */
   attentionScratch(fields) {
-    return this.#backend.module._attentionScratch(this.#fill('Attention', fields));
+    return this.#backend.module._attentionScratch(this.#fill(fields));
   }
 
   /** @param {{ count: number, kind: number, x: number, gate: number, out: number }} fields */
   activation(fields) {
-    this.#backend.module._activation(this.#fill('Activation', fields));
+    this.#backend.module._activation(this.#fill(fields));
   }
 
   /** Zeros in `count` floats of each of so many rows, `stride` apart. @param {number} at @param {number} rows @param {number} count @param {number} stride */
