@@ -1,7 +1,7 @@
 // The one error class of the package, its one table of codes, and how a refused value is shown.
 
 /** What each code of an AttentionError means. */
-export const errorCodes = Object.freeze({
+export const errorCodes = /* @__PURE__ */ Object.freeze({
   INVALID_SHAPE: 'a shape, a length or a count that does not fit the others',
   INVALID_OPTION: 'an unknown option, or a value that the option does not take',
   INVALID_DTYPE: 'data of a type that is not accepted there',

@@ -1,6 +1,6 @@
 // npm run build: dist/ through CMake and Emscripten, its JavaScript through a bundler, and the types through tsc.
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
@@ -40,12 +40,12 @@ export function build(targets = []) {
   say('building the wasm modules');
   const targetOptions = targets.length ? ['--target', ...targets] : [];
   run('cmake', ['--build', folder, '-j', String(availableParallelism()), ...targetOptions], { env });
-  finishGlue();
-  if (kInText.every((name) => existsSync(join(projectRoot, `dist/attention.${name}.wasm`)))) writeTexts();
+  finish();
+  writeTexts();
 }
 
 /**
- * What Emscripten writes into its JavaScript and bundlers stumble over: pattern, replacement. bindings/wasm.js alone
+ * What Emscripten writes into its JavaScript and bundlers stumble over: pattern, replacement. bindings/builds.js alone
  * names the files of dist/, in the form that bundlers read.
  */
 const kGlueEdits = [
@@ -63,24 +63,65 @@ const kGlueEdits = [
     /await import\((["'])(module|worker_threads)\1\)/g,
     'await import(/* @vite-ignore *//* webpackIgnore: true */"node:".concat("$2"))',
   ],
+  // The builds have the same glue, but for this name.
+  [/"attention\.[\w-]+\.wasm"/g, '"attention.wasm"'],
+];
+
+/** For builds without threads alone: what nothing asks for, so that the bundler drops it. */
+const kSingleEdits = [
+  ['ENVIRONMENT_IS_WEB=true', 'ENVIRONMENT_IS_WEB=false'], // where files are, which are never fetched
+  ['_scriptName = import.meta.url', '_scriptName = ""'],
+  ['var out=console.log.bind(console);', ''],
+  ['var err=console.error.bind(console);', 'var err=()=>{};'], // wasm.js tells what went wrong
+  // bindings/memory.js has views of its own.
+  [/function updateMemoryViews\(\)\{[^}]*\}/, 'function updateMemoryViews(){HEAPU8=new Uint8Array(wasmMemory.buffer)}'],
+  ['wasmExports=applySignatureConversions(wasmExports);', ''],
+  // What runs before and after others, of which there are none.
+  ['if(runDependencyWatcher!==null){clearInterval(runDependencyWatcher);runDependencyWatcher=null}', ''],
+  ['if(!calledPrerun){calledPrerun=1;preRun();if(runDependencies>0){return}}', ''],
+  ['Module["calledRun"]=1;', ''],
+  ['postRun()}', '}'],
 ];
 
 /** How the glue of builds with threads ends: a module that runs itself in a worker, by an await that old formats lack. */
 const kThreadedEnd = /export default Module;\s*var isPthread = [\s\S]*isPthread && Module\(\);\s*$/;
 
-function finishGlue() {
-  const folder = join(projectRoot, 'dist');
-  for (const name of readdirSync(folder).filter((file) => /^attention\.[\w-]+\.js$/.test(file))) {
-    const file = join(folder, name);
-    const glue = readFileSync(file, 'utf8');
-    const edited = kGlueEdits.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), glue);
-    if (kThreadedEnd.test(edited)) writeFileSync(file.replace(/\.js$/, '.worker.js'), workerGlue(edited));
-    const whole = edited.replace(kThreadedEnd, 'export default Module;\n');
-    if (/workerOptions|isPthread|import\(["']|new URL\(["'](?!\.\/)/.test(whole)) {
-      throw new SetupError(`${name} isn't as expected: another Emscripten? Adapt kGlueEdits in tools/build.js.`);
+const kDist = join(projectRoot, 'dist');
+/** Where CMake puts what Emscripten makes. */
+const kMade = join(projectRoot, 'build/wasm/made');
+
+/** Brings what Emscripten made to dist/: a binary for each build, and one glue for all with threads and one for the others. */
+function finish() {
+  mkdirSync(kDist, { recursive: true });
+  /** @type {Record<string, string>} */
+  const files = {};
+  for (const name of readdirSync(kMade).filter((file) => file.endsWith('.js'))) {
+    const binary = name.replace(/\.js$/, '.wasm');
+    writeWhenChanged(binary, readFileSync(join(kMade, binary)));
+    for (const [file, text] of Object.entries(finishedGlue(name, readFileSync(join(kMade, name), 'utf8')))) {
+      files[file] ??= text;
+      if (files[file] !== text) throw new SetupError(`${name} isn't as the glue of other builds is`);
     }
-    if (whole !== glue) writeFileSync(file, whole);
   }
+  for (const [file, text] of Object.entries(files)) writeWhenChanged(file, text);
+  for (const kind of ['single', 'threads']) {
+    // Else the type checker would read the glue itself.
+    const type = '(options: object) => Promise<any>';
+    writeWhenChanged(`attention.${kind}.d.ts`, `declare const factory: ${type};\nexport default factory;\n`);
+  }
+}
+
+/** @param {string} name @param {string} glue @returns {Record<string, string>} files of dist/ */
+function finishedGlue(name, glue) {
+  const isThreaded = kThreadedEnd.test(glue);
+  const edits = isThreaded ? kGlueEdits : [...kGlueEdits, ...kSingleEdits];
+  const edited = edits.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), glue);
+  const whole = edited.replace(kThreadedEnd, 'export default Module;\n');
+  if (/workerOptions|isPthread|import\(["']|new URL\(["'](?!\.\/)/.test(whole)) {
+    throw new SetupError(`${name} isn't as expected: another Emscripten? Adapt kGlueEdits in tools/build.js.`);
+  }
+  if (!isThreaded) return { 'attention.single.js': whole };
+  return { 'attention.threads.js': whole, 'attention.threads.worker.js': workerGlue(edited) };
 }
 
 /** The same for the workers themselves: bundlers copy it as it is, and some minify it as a script, not as a module. */
@@ -94,12 +135,17 @@ const kInText = ['scalar', 'baseline', 'relaxed'];
 
 /** dist/attention.<build>.text.js: base64 of the deflated binary. bindings/wasm-binary.js reads it. */
 function writeTexts() {
-  const folder = join(projectRoot, 'dist');
-  for (const name of kInText) {
-    const text = deflateRawSync(readFileSync(join(folder, `attention.${name}.wasm`)), { level: 9 }).toString('base64');
-    writeFileSync(join(folder, `attention.${name}.text.js`), `export default '${text}';\n`);
-    writeFileSync(join(folder, `attention.${name}.text.d.ts`), 'declare const text: string;\nexport default text;\n');
+  for (const name of kInText.filter((build) => existsSync(join(kDist, `attention.${build}.wasm`)))) {
+    const text = deflateRawSync(readFileSync(join(kDist, `attention.${name}.wasm`)), { level: 9 }).toString('base64');
+    writeWhenChanged(`attention.${name}.text.js`, `export default '${text}';\n`);
+    writeWhenChanged(`attention.${name}.text.d.ts`, 'declare const text: string;\nexport default text;\n');
   }
+}
+
+/** @param {string} name in dist/ @param {string | Uint8Array} content */
+function writeWhenChanged(name, content) {
+  const file = join(kDist, name);
+  if (!existsSync(file) || !readFileSync(file).equals(Buffer.from(content))) writeFileSync(file, content);
 }
 
 /** All of dist/: what npm publishes. */

@@ -23,7 +23,8 @@ const kShared = [
 const kDist = join(projectRoot, 'dist');
 const bindings = (name) => join(projectRoot, 'bindings', name);
 
-const kBuilds = bindings('builds.js');
+const kBuilds = [bindings('builds.js'), bindings('copy.js')];
+const kSingle = './attention.single.js';
 
 /** Nothing is done when no source has changed. */
 export async function bundle() {
@@ -67,8 +68,11 @@ async function bundleEntries(rolldown) {
 /** dist/ is where the glue is, so the addresses in builds.js, which are relative to bindings/, begin with a dot here. */
 const besideTheGlue = {
   name: 'beside-the-glue',
-  resolveId: (id, importer) => (importer === kBuilds && id.startsWith('./attention.') ? { id, external: true } : null),
-  transform: (code, id) => (id === kBuilds ? { code: code.replaceAll("'../dist/", "'./"), map: null } : null),
+  resolveId: (id, importer) => {
+    if (!kBuilds.includes(importer) || !id.startsWith('./attention.')) return null;
+    return id === kSingle ? join(kDist, id) : { id, external: true }; // what every load() needs is part of the bundle
+  },
+  transform: (code, id) => (kBuilds.includes(id) ? { code: code.replaceAll("'../dist/", "'./"), map: null } : null),
 };
 
 async function sharedGroups(rolldown) {

@@ -14,7 +14,7 @@ const kBuilds = ['relaxed', 'baseline', 'scalar'];
  */
 
 /**
- * Bundles `code` and measures the chunk it begins with, and the glue and binary of each build.
+ * Bundles `code` and measures the chunk it begins with, and the binary of each build.
  * @param {string} [code] what the page imports
  * @returns {Promise<Download>} `modules`: the files of the package that are loaded from the start; `script`: what they become
  */
@@ -45,11 +45,7 @@ export async function download(code = "export { load } from 'attention-wasm';") 
   const files = Object.fromEntries(
     kBuilds.map((build) => [
       build,
-      [
-        part('JavaScript', script),
-        part('glue', chunks.find(({ name }) => name === `attention.${build}`)?.code ?? ''),
-        part('wasm', readFileSync(join(projectRoot, `dist/attention.${build}.wasm`))),
-      ],
+      [part('JavaScript', script), part('wasm', readFileSync(join(projectRoot, `dist/attention.${build}.wasm`)))],
     ]),
   );
   const totals = Object.fromEntries(

@@ -1,4 +1,4 @@
-// The download of a page that imports load() and uses one thread: one wasm, its glue, and the JavaScript, as gzip -9.
+// The download of a page that imports load() and uses one thread: one wasm, and the JavaScript, as gzip -9.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { download, table } from '../../tools/size.js';
