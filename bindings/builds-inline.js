@@ -3,8 +3,8 @@
 import baseline from '../dist/attention.baseline.text.js';
 import relaxed from '../dist/attention.relaxed.text.js';
 import scalar from '../dist/attention.scalar.text.js';
-import single from '../dist/attention.single.js';
 import { inflate } from './inflate.js';
+import { single } from './single.js';
 
 /** @import { Build } from './builds.js' */
 
@@ -17,4 +17,8 @@ export const kBuilds = { scalar: build(scalar), baseline: build(baseline), relax
 /** There is no file that could be missing. @type {Build | null} */
 export const kCopy = null;
 
-export const glueOf = async () => single;
+/** @type {any} none of the builds asks for them */
+export const threads = null;
+
+/** @param {Build} _build @param {WebAssembly.Module} compiled */
+export const instantiate = (_build, compiled) => single(compiled);

@@ -1,7 +1,7 @@
 // The files of dist/, written out so that bundlers see every one; only what is picked is fetched.
-import single from '../dist/attention.single.js';
+import { single } from './single.js';
 
-/** @import { Factory } from './wasm.js' */
+/** @import { WasmModule } from './wasm.js' */
 
 /**
  * The binary is at `url`, or `bytes` has it. `worker`: builds with threads.
@@ -22,5 +22,9 @@ export const kBuilds = {
 /** For when a file is missing. @type {Build | null} */
 export const kCopy = { bytes: async () => (await import('./copy.js')).bytes() };
 
-/** The JavaScript that Emscripten makes. @param {Build} build @returns {Promise<Factory>} */
-export const glueOf = async ({ worker }) => (worker ? (await import('../dist/attention.threads.js')).default : single);
+/** Whether there are threads, and the JavaScript of the builds with them. */
+export const threads = () => import('./threads.js');
+
+/** @param {Build} build @param {WebAssembly.Module} compiled @param {number} count of threads @returns {Promise<WasmModule>} */
+export const instantiate = async ({ worker }, compiled, count) =>
+  worker ? (await threads()).instantiate(compiled, count, worker()) : single(compiled);

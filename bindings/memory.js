@@ -5,7 +5,7 @@ import { kStructBytes } from './structs.js';
 /** @import { CacheDtype, Dtype, TensorData } from './types.js' */
 
 // Emscripten stays a page short of 4 GiB, so that the end of memory is not address 0.
-const kMostBytes = 2 ** 32 - 2 ** 16;
+export const kMostBytes = 2 ** 32 - 2 ** 16;
 // What the allocator puts around a block. Sizes that count it in keep every block aligned without padding, so that
 // what is allocated depends on what is held alone, not on what came between.
 const kHeader = 4;

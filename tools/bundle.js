@@ -23,8 +23,9 @@ const kShared = [
 const kDist = join(projectRoot, 'dist');
 const bindings = (name) => join(projectRoot, 'bindings', name);
 
-const kBuilds = [bindings('builds.js'), bindings('copy.js')];
-const kSingle = './attention.single.js';
+/** Where files of dist/ are named. */
+const kBuilds = [bindings('builds.js'), bindings('copy.js'), bindings('threads.js'), bindings('single.js')];
+const kNames = './attention.names.js';
 
 /** Nothing is done when no source has changed. */
 export async function bundle() {
@@ -70,7 +71,7 @@ const besideTheGlue = {
   name: 'beside-the-glue',
   resolveId: (id, importer) => {
     if (!kBuilds.includes(importer) || !id.startsWith('./attention.')) return null;
-    return id === kSingle ? join(kDist, id) : { id, external: true }; // what every load() needs is part of the bundle
+    return id === kNames ? join(kDist, id) : { id, external: true };
   },
   transform: (code, id) => (kBuilds.includes(id) ? { code: code.replaceAll("'../dist/", "'./"), map: null } : null),
 };
