@@ -47,6 +47,10 @@ export function refuse(code, fn, rule, value) {
   throw new AttentionError(code, `${fn}: ${rule}, got ${show(value)}`);
 }
 
+/** @param {string} fn @param {string} what was disposed of */
+export const disposedError = (fn, what) =>
+  new AttentionError('DISPOSED', `${fn}: ${what} must not be used after dispose(), got a disposed one`);
+
 /**
  * A value as it stands in a message: short, and never a getter's side effect.
  * @param {unknown} value

@@ -1,5 +1,5 @@
 // Which backend an instance works on, for the entries of the package beside index.js.
-import { AttentionError, refuse } from './errors.js';
+import { disposedError, refuse } from './errors.js';
 
 /** @import { Context } from './check.js' */
 /** @import { WasmBackend } from './wasm-backend.js' */
@@ -17,7 +17,7 @@ export function contextOf(fn, instance) {
   const backend = typeof instance === 'object' && instance !== null ? backends.get(instance) : undefined;
   if (!backend) return refuse('INVALID_OPTION', fn, 'attention must be an instance that load() returned', instance);
   if (backend.disposed) {
-    throw new AttentionError('DISPOSED', `${fn}: attention must not be used after dispose(), got a disposed one`);
+    throw disposedError(fn, 'attention');
   }
   if (backend.kind !== 'wasm') refuse('UNSUPPORTED', fn, `attention must be loaded with backend 'wasm'`, backend.kind);
   return { fn, backend };
