@@ -48,8 +48,8 @@ export function appendTokens(backend, call) {
   // One block for keys and values, so that nothing can fail between them.
   const frame = new Frame(backend, fn, fields);
   if (isQuantized(state.config.dtype)) {
-    frame.float32('k', [k]);
-    frame.float32('v', [v]);
+    frame.float32('k', k);
+    frame.float32('v', v);
   } else {
     frame.operand('k', k);
     frame.operand('v', v);
@@ -57,7 +57,7 @@ export function appendTokens(backend, call) {
   frame.input('first', first);
   frame.input('length', lengths);
   frame.run(
-    null,
+    1,
     () => storeTokens(backend, call, fields),
     () => {},
   );
