@@ -1,11 +1,9 @@
 // The names that JavaScript sees. A call is one pointer to a struct of attention.h.
 #include <emscripten/bind.h>
-#include <malloc.h>
-
-#include <cstdlib>
 
 #include "attention.h"
 #include "fields.h"
+#include "heap.h"
 
 // embind's header calls this behind each block of bindings, for workers, which here call no binding. The rest of its
 // library is types that no function takes: see embind.library.js.
@@ -27,6 +25,8 @@ static_assert(is_row_of<Attention>(kAttention) && is_row_of<Append>(kAppend) && 
               is_row_of<Rope>(kRope) && is_row_of<Linear>(kLinear) && is_row_of<Embedding>(kEmbedding) &&
               is_row_of<Norm>(kNorm) && is_row_of<Activation>(kActivation));
 
+Heap heap;
+
 template <auto function, typename Call>
 auto call(uintptr_t pointer) {
   return function(*reinterpret_cast<const Call*>(pointer));
@@ -38,9 +38,9 @@ Value* to(uintptr_t pointer) {
 
 EMSCRIPTEN_BINDINGS(attention) {
   using emscripten::function;
-  function("_allocate", +[](size_t bytes) { return reinterpret_cast<uintptr_t>(memalign(16, bytes)); });
-  function("_release", +[](uintptr_t pointer) { std::free(to<void>(pointer)); });
-  function("_usedBytes", +[] { return size_t(mallinfo().uordblks); });
+  function("_allocate", +[](size_t bytes) { return reinterpret_cast<uintptr_t>(heap.allocate(bytes)); });
+  function("_release", +[](uintptr_t pointer) { heap.release(to<void>(pointer)); });
+  function("_usedBytes", +[] { return heap.used(); });
   function("_dotOfBytes", &dot_of_bytes);
   function("_attentionScratch", &call<attention_scratch, Attention>);
   function("_attention", &call<attention, Attention>);

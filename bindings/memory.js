@@ -6,9 +6,6 @@ import { kStructBytes } from './structs.js';
 
 // Emscripten stays a page short of 4 GiB, so that the end of memory is not address 0.
 export const kMostBytes = 2 ** 32 - 2 ** 16;
-// What the allocator puts around a block. Sizes that count it in keep every block aligned without padding, so that
-// what is allocated depends on what is held alone, not on what came between.
-const kHeader = 4;
 const kTypes = { float32: 0, float16: 1, bfloat16: 2, int8: 3, q8_0: 4, q4_0: 5 };
 
 /** @param {Dtype | CacheDtype} dtype the number of a type in attention.h */
@@ -58,8 +55,7 @@ export class Memory {
    * @returns {number}
    */
   allocate(fn, bytes) {
-    const size = Math.ceil((bytes + kHeader) / 16) * 16 - kHeader;
-    const pointer = size > kMostBytes ? 0 : this.#module._allocate(size);
+    const pointer = bytes > kMostBytes ? 0 : this.#module._allocate(bytes);
     if (pointer === 0) throw outOfMemory(fn, bytes);
     return pointer;
   }
