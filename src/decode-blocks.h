@@ -139,9 +139,9 @@ ATTENTION_NOINLINE uint32_t score_blocks(const int16_t* queries, const float sca
     int32_t rows[kKeys];
     for (int32_t i = 0; i < kKeys; ++i) {
       rows[i] = keys.row(j + std::min(u + i, count - 1));  // beyond the last one: itself again
-      values.step();
     }
-    for (int32_t i = 0; i < kKeys; ++i) own.step();
+    values.step(kKeys);
+    own.step(kKeys);
     score_numbers<N, kNumbers>(queries, keys, rows, scale, out + kLogits<N> * u);
   }
   return own.seen() ^ values.seen();
@@ -225,7 +225,7 @@ struct TileWeights {
 /// a token. `width`: channels that are left.
 template <int32_t N>
 ATTENTION_NOINLINE void add_numbers(const TileWeights& weights, int32_t pairs, ptrdiff_t at, const float* scale,
-                                    int32_t width, float* sums, ptrdiff_t row) {
+                                    int32_t width, float* sums) {
   constexpr int32_t kEights = kAccumulators / 2 / N;
   v128_t total[N][2 * kEights];
   for (auto& vectors : total) {
@@ -246,30 +246,31 @@ ATTENTION_NOINLINE void add_numbers(const TileWeights& weights, int32_t pairs, p
       }
     }
   }
-  for (int32_t n = 0; n < N; ++n, sums += row) {
+  for (int32_t n = 0; n < N; ++n, sums += 4) {
     const v128_t unit = wasm_f32x4_splat(weights.unit[n]), old = wasm_f32x4_splat(scale[n]);
     for (int32_t i = 0; i < 2 * kEights && 4 * i < width; ++i) {
-      const v128_t sum = wasm_f32x4_mul(wasm_v128_load(sums + 4 * i), old);
-      wasm_v128_store(sums + 4 * i, madd(unit, wasm_f32x4_convert_i32x4(total[n][i]), sum));
+      float* to = sums + 4 * N * i;
+      const v128_t sum = wasm_f32x4_mul(wasm_v128_load(to), old);
+      wasm_v128_store(to, madd(unit, wasm_f32x4_convert_i32x4(total[n][i]), sum));
     }
   }
 }
 
-/// N rows of a block of rows: their sums over the values of tokens j..j+count-1. `weights` as logits stand; `sums`
-/// [N][padded Dv]. Whether every scale was finite.
+/// N rows of a block of rows: their sums over the values of tokens j..j+count-1. `weights` as logits stand. Whether
+/// every scale was finite.
 template <int32_t N>
 bool add_blocks(const float* weights, const Tokens& values, int32_t j, int32_t count, const float* scale, float* sums) {
   TileWeights tile;
   tile.find(values, j, count);
   bool finite = true;
   const int32_t pairs = (count + 1) / 2;
-  const ptrdiff_t row = padded(values.width), skipped = values.type == Type::kInt8 ? 0 : kScaleBytes;
+  const ptrdiff_t skipped = values.type == Type::kInt8 ? 0 : kScaleBytes;
   for (int32_t block = 0; block < blocks_of(values.width); ++block) {
     if (block == 0 || values.type != Type::kInt8) finite &= tile.pack<N>(weights, values, count, block);
     const ptrdiff_t at = static_cast<ptrdiff_t>(block) * block_bytes(values.type) + skipped;
     const int32_t first = kBlockValues * block, left = values.width - first;
     for (int32_t c = 0; c < kBlockValues && c < left; c += 4 * kAccumulators / N) {
-      add_numbers<N>(tile, pairs, at + c, scale, left - c, sums + first + c, row);
+      add_numbers<N>(tile, pairs, at + c, scale, left - c, sums + N * (first + c));
     }
   }
   return finite;
@@ -282,7 +283,7 @@ inline void add_other_blocks(const Tokens& values, int32_t row, const float* wei
     if (std::isfinite(block_scale(values, row, c / kBlockValues))) continue;
     const float value = token_value(values, row, c);
     for (int32_t n = 0; n < valid; ++n) {
-      if (visible[n] != 0) sums[n * padded(values.width) + c] += weights[n] * value;
+      if (visible[n] != 0) sums[at_channel(valid, n, c)] += weights[n] * value;
     }
   }
 }
