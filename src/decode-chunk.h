@@ -57,9 +57,9 @@ struct Block {
 struct Workspace {
   Block* blocks;
   float *queries, *row, *logits, *lanes, *bias, *key_tile, *value_tile;
-  int16_t* whole_queries;
-  uint8_t* wide_tile;  // of kQ4_0 tokens
-  uint32_t* walked;    // see Walk
+  int16_t *whole_row, *whole_queries;  // queries as whole numbers; those of a block by turns, eight channels of each
+  uint8_t* wide_tile;                  // of kQ4_0 tokens
+  uint32_t* walked;                    // see Walk
 };
 
 /// The loops for blocks of N rows; three rows have a fourth of zeros beside them.
@@ -100,6 +100,7 @@ ATTENTION_SMALL inline size_t lay_out(const Attention& call, int32_t rows, void*
   space.key_tile = scratch.floats(needs_buffer(call.k_type, call.ring_size) ? keys * call.D : 0);
   space.value_tile = scratch.floats(needs_buffer(call.v_type, call.ring_size) ? keys * call.Dv : 0);
   const size_t whole = static_cast<size_t>(blocks_of(call.D)) * kBlockValues;
+  space.whole_row = scratch.array<int16_t>(is_quantized(call.k_type) ? call.D : 0);
   space.whole_queries = scratch.array<int16_t>(is_quantized(call.k_type) ? blocks * kBlockRows * whole : 0);
   const bool narrow = call.k_type == Type::kQ4_0 || call.v_type == Type::kQ4_0;
   space.wide_tile = scratch.array<uint8_t>(narrow ? keys * widened_bytes(std::max(call.D, call.Dv)) : 0);
@@ -119,6 +120,10 @@ class Chunk {
     first_ = item % job.chunks * kChunkKeys;
     end_ = std::min(first_ + kChunkKeys, key_length(call_, b_));
     const ptrdiff_t at = static_cast<ptrdiff_t>(item) * job.kept;
+    // Keys that are widened first are walked straight by that, and so are such values.
+    const Type type = call_.k_type;
+    if (type == Type::kFloat32 || type == Type::kInt8 || type == Type::kQ8_0) key_walk_ = walk(keys_);
+    if (call_.out && type != Type::kQ4_0 && call_.v_type != Type::kQ4_0) value_walk_ = walk(values_);
     part_ = {job.part.max + at, job.part.sum + at, job.part.values + at * padded(call_.Dv)};
   }
 
@@ -180,7 +185,11 @@ class Chunk {
       queries(r)[at_channel(block(r).loops.rows, lane, c)] = space_.row[c];
     }
     block(r).whole = block(r).whole && all_finite(space_.row, 0, 1, call_.D);
-    if (block(r).whole) block(r).scales[lane] = to_16_bits(space_.row, call_.D, whole_queries(r + lane));
+    if (!block(r).whole) return;
+    block(r).scales[lane] = to_16_bits(space_.row, call_.D, space_.whole_row);
+    for (int32_t c = 0; c < call_.D; ++c) {
+      whole_queries(r)[(c / 8 * block(r).loops.rows + lane) * 8 + c % 8] = space_.whole_row[c];
+    }
   }
 
   void push_block(int32_t r, int32_t key, int32_t end) {
@@ -230,20 +239,22 @@ class Chunk {
     return {static_cast<const float*>(tokens.data) + tokens.first + key * tokens.stride, tokens.stride};
   }
 
-  /// Through the tokens of a tile, if they stand in neighbouring rows.
-  static Walk walk(const Tokens& tokens, int32_t key, int32_t count) {
-    if (tokens.run(key, count) < count) return {};
+  /// Through the tokens of the chunk, if they stand in neighbouring rows.
+  Walk walk(const Tokens& tokens) const {
+    const int32_t count = std::max(end_ - first_, 0);
+    if (tokens.run(first_, count) < count) return {};
     const auto unit = static_cast<ptrdiff_t>(is_quantized(tokens.type) ? 1 : size_of(tokens.type));
-    const char* first = static_cast<const char*>(tokens.data) + (tokens.first + tokens.row(key) * tokens.stride) * unit;
+    const char* first =
+        static_cast<const char*>(tokens.data) + (tokens.first + tokens.row(first_) * tokens.stride) * unit;
     return {first, tokens.stride * unit, count, static_cast<int32_t>(token_bytes(tokens.type, tokens.width))};
   }
-  Walk value_walk(int32_t key, int32_t count) const { return call_.out ? walk(values_, key, count) : Walk(); }
 
-  void weigh(const Loops& loops, int32_t r, int32_t key, int32_t count) {
+  ATTENTION_INLINE void weigh(const Loops& loops, int32_t r, int32_t key, int32_t count) {
+    key_walk_.seek(key - first_);
+    value_walk_.seek(key - first_);
     if (!block(r).whole) {
       const FloatRows k = rows_of(keys_, key, count, space_.key_tile);
-      const Walk own = k.data == space_.key_tile ? Walk() : walk(keys_, key, count);
-      *space_.walked ^= loops.score(queries(r), k, count, call_.D, own, value_walk(key, count), space_.logits);
+      *space_.walked ^= loops.score(queries(r), k, count, call_.D, key_walk_, value_walk_, space_.logits);
       return;
     }
     *space_.walked ^= score_whole(loops, r, key, count);
@@ -260,14 +271,14 @@ class Chunk {
 
   uint32_t score_whole(const Loops& loops, int32_t r, int32_t key, int32_t count) {
     const bool narrow = keys_.type == Type::kQ4_0;  // which is walked straight while it is widened
-    const Walk own = narrow ? Walk() : walk(keys_, key, count);
     const Tokens keys = narrow ? widen(keys_, key, count, space_.wide_tile) : keys_;
     const auto score = numbers_of(keys) == Numbers::kToken ? loops.score_tokens : loops.score_blocks;
-    return score(whole_queries(r), block(r).scales, keys, narrow ? 0 : key, count, own,
-                 narrow ? Walk() : value_walk(key, count), space_.logits);
+    return score(whole_queries(r), block(r).scales, keys, narrow ? 0 : key, count, key_walk_, value_walk_,
+                 space_.logits);
   }
 
-  void sum_values(const Loops& loops, int32_t r, Coverage coverage, int32_t key, int32_t count, const float* scale) {
+  ATTENTION_INLINE void sum_values(const Loops& loops, int32_t r, Coverage coverage, int32_t key, int32_t count,
+                                   const float* scale) {
     if (is_quantized(values_.type)) return sum_blocks(loops, r, key, count, scale);
     const FloatRows v = rows_of(values_, key, count, space_.value_tile);
     if (coverage == Coverage::kSome && !all_finite(v.data, v.stride, count, call_.Dv)) {
@@ -292,6 +303,7 @@ class Chunk {
   const Attention& call_;
   int32_t b_, kv_head_, first_, end_;
   Tokens keys_, values_;
+  Walk key_walk_, value_walk_;
   Workspace space_;
   Part part_;
 };

@@ -112,22 +112,32 @@ class Walk {
   Walk() = default;
   /// `count` rows of so many bytes, `stride` bytes apart.
   Walk(const void* rows, ptrdiff_t stride, int32_t count, int32_t bytes)
-      : rows_(static_cast<const char*>(rows)), stride_(stride), count_(count), bytes_(bytes) {}
+      : first_(static_cast<const char*>(rows)),
+        next_(first_),
+        stride_(stride),
+        bytes_(bytes),
+        left_(count),
+        count_(count) {}
+
+  /// Goes to row `row`.
+  void seek(int32_t row) {
+    next_ = first_ + row * stride_;
+    left_ = count_ - row;
+  }
 
   /// The next `rows` rows, as far as there are any.
   void step(int32_t rows) {
-    int32_t runs = std::min(rows, count_), length = bytes_;
-    count_ -= runs;
+    int32_t runs = std::min(rows, left_), length = bytes_;
+    left_ -= rows;
     if (stride_ == bytes_) {  // without gaps it is a single one
       length *= runs;
-      runs = std::min(runs, 1);
+      runs = 1;
     }
     for (; runs > 0; --runs) {
+      const char* const end = next_ + length;
 #pragma clang loop unroll(disable)
-      for (const char* at = rows_; at < rows_ + length; at += kCacheLine) {
-        seen_ ^= *reinterpret_cast<const volatile uint8_t*>(at);
-      }
-      rows_ += std::max<ptrdiff_t>(stride_, length);
+      for (const char* at = next_; at < end; at += kCacheLine) seen_ ^= *reinterpret_cast<const volatile uint8_t*>(at);
+      next_ = stride_ == bytes_ ? end : next_ + stride_;
     }
   }
 
@@ -136,9 +146,9 @@ class Walk {
 
  private:
   static constexpr int32_t kCacheLine = 64;
-  const char* rows_ = nullptr;
+  const char *first_ = nullptr, *next_ = nullptr;
   ptrdiff_t stride_ = 0;
-  int32_t count_ = 0, bytes_ = 0;
+  int32_t bytes_ = 0, left_ = 0, count_ = 0;
   uint32_t seen_ = 0;
 };
 
