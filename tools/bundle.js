@@ -9,9 +9,11 @@ import { projectRoot, SetupError, say } from './machine.js';
 export const kEntries = ['index', 'onnx', 'safetensors', 'transformer', 'worker', 'worker-host', 'worker-main'];
 
 /**
- * What several entries share, in as few files as possible: each costs time at the start. `core` is what load() brings.
+ * What several entries share, in as few files as possible: each costs time at the start. `check` is what every entry
+ * needs; `core` is the rest of what load() brings.
  */
 const kShared = [
+  { name: 'check', modules: ['errors', 'check', 'tensor', 'half', 'transformer/pace'] },
   { name: 'core', reachedFrom: 'index' },
   { name: 'webgpu', reachedFrom: 'webgpu/load' },
   { name: 'worker-messages', modules: ['worker-messages'] },
