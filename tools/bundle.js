@@ -2,6 +2,7 @@
 // in common, with source maps; and inline.js, everything in one file.
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { kDist } from './glue.js';
 import { whenChanged } from './inputs.js';
 import { projectRoot, SetupError, say } from './machine.js';
 
@@ -20,7 +21,6 @@ const kShared = [
   { name: 'serve-worker', modules: ['worker-host', 'worker-slices'] },
 ];
 
-const kDist = join(projectRoot, 'dist');
 const bindings = (name) => join(projectRoot, 'bindings', name);
 
 /** Where files of dist/ are named. */
