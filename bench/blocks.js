@@ -165,7 +165,7 @@ async function report(simd) {
 if (process.env.BENCH_BLOCKS_BUILD) {
   await report(process.env.BENCH_BLOCKS_BUILD);
 } else {
-  await main(() => {
+  await main(async () => {
     const options = readOptions(['builds', 'node']);
     const builds = choose('builds', options.builds, ['baseline', 'relaxed']);
     if (isRunElsewhere(options.node)) return;
