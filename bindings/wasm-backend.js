@@ -23,6 +23,9 @@ export class WasmBackend {
   /** Never: what it has is in the memory of the page. @type {import('./errors.js').AttentionError | null} */
   lost = null;
 
+  /** Called before every step of a model: a worker looks whether it shall go on. @type {(() => void) | null} */
+  pulse = null;
+
   /** @param {WasmModule} module */
   constructor(module) {
     this.module = module;

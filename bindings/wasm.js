@@ -6,7 +6,6 @@ import { selfTest } from './self-test.js';
 import { WasmBackend } from './wasm-backend.js';
 import { compile } from './wasm-binary.js';
 
-/** @import { Build } from './builds.js' */
 /** @import { LoadOptions } from './types.js' */
 
 /**
@@ -114,7 +113,7 @@ function whyNoThreads(simd) {
 
 /** @typedef {{ name: string, simd: Simd, threads: number }} Candidate */
 
-/** @param {Candidate} candidate @param {Build} build @param {LoadOptions} options @param {string[]} reasons @returns {Promise<Loaded>} */
+/** @param {Candidate} candidate @param {any} build one of builds.js @param {LoadOptions} options @param {string[]} reasons @returns {Promise<Loaded>} */
 export async function bringUp({ name, simd, threads }, build, options, reasons) {
   try {
     const module = await instantiate(build, await compile(name, build, options), threads);

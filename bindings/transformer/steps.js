@@ -8,6 +8,9 @@ import { storeTokens } from '../wasm-cache.js';
 /** @import { ModelConfig } from './config.js' */
 /** @import { LinearPart, NormPart } from './weights.js' */
 
+/** Rows, and multiply-adds, of a slice at least. */
+const [kRows, kSlice] = [64, 2 ** 26];
+
 export class Steps {
   #backend;
 
@@ -18,6 +21,7 @@ export class Steps {
 
   /** @param {Record<string, number>} fields in their order @returns {number} */
   #fill(fields) {
+    this.#backend.pulse?.();
     return this.#backend.memory.fill(fields);
   }
 
@@ -43,7 +47,15 @@ export class Steps {
    * @param {number} residual 0: none; may be `out` @param {number} scratch
    */
   linear(M, part, x, out, residual, scratch) {
-    this.#backend.module._linear(this.#fill(this.#linearFields(M, part, x, out, residual, scratch)));
+    const { N, K } = part;
+    // In a worker a long product looks now and then whether it shall go on. Few rows would go to another kernel.
+    const slice = this.#backend.pulse ? Math.max(kRows, Math.ceil(kSlice / (N * K))) : M;
+    for (let row = 0, rows = 0; row < M; row += rows) {
+      rows = M - row < 2 * slice ? M - row : slice;
+      const [from, to] = [row * K * 4, row * N * 4];
+      const fields = this.#linearFields(rows, part, x + from, out + to, residual && residual + to, scratch);
+      this.#backend.module._linear(this.#fill(fields));
+    }
   }
 
   /** @param {number} M @param {LinearPart} part @param {number} x @param {number} out @param {number} residual @param {number} scratch */
