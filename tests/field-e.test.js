@@ -157,6 +157,14 @@ describe('what is shipped', () => {
     for (const name of Object.keys(onnx)) assert(onnxUsed.has(name), `onnx: ${name}`);
   });
 
+  test('classes keep their names, which messages and consoles show', () => {
+    const classes = Object.entries({ ...main, ...transformer, ...worker }).filter(([, value]) => value?.prototype);
+    assert(classes.length > 9, `${classes.length} classes and functions`);
+    for (const [name, value] of classes) if (/^[A-Z]/.test(name)) assert.equal(value.name, name);
+    const given = { rotaryDim: new main.AttentionError('ABORTED', '') };
+    assert.throws(() => main.ropeFrequencies(given), { message: /got an object of type AttentionError$/ });
+  });
+
   test('E-084: one module, however often and in whatever way it is imported', async () => {
     const again = await import('attention-wasm');
     assert.equal(again, main);

@@ -21,11 +21,15 @@ const kShared = [
   { name: 'serve-worker', modules: ['worker-host', 'worker-slices'] },
 ];
 
+/** Classes keep their names: messages and consoles show them. */
+const kNames = { class: true, function: false };
+const kMinify = { compress: { keepNames: kNames }, mangle: { keepNames: kNames }, codegen: true };
+
 const bindings = (name) => join(projectRoot, 'bindings', name);
 
 /** Where files of dist/ are named. */
 const kBuilds = [bindings('builds.js'), bindings('copy.js'), bindings('threads.js'), bindings('single.js')];
-const kNames = './attention.names.js';
+const kLinked = './attention.names.js';
 
 /** Nothing is done when no source has changed. */
 export async function bundle() {
@@ -58,7 +62,7 @@ async function bundleEntries(rolldown) {
   const groups = await sharedGroups(rolldown);
   await bundle.write({
     dir: kDist,
-    minify: true,
+    minify: kMinify,
     sourcemap: true,
     chunkFileNames: '[name].js',
     codeSplitting: { groups },
@@ -71,7 +75,7 @@ const besideTheGlue = {
   name: 'beside-the-glue',
   resolveId: (id, importer) => {
     if (!kBuilds.includes(importer) || !id.startsWith('./attention.')) return null;
-    return id === kNames ? join(kDist, id) : { id, external: true };
+    return id === kLinked ? join(kDist, id) : { id, external: true };
   },
   transform: (code, id) => (kBuilds.includes(id) ? { code: code.replaceAll("'../dist/", "'./"), map: null } : null),
 };
@@ -107,7 +111,7 @@ async function bundleInline(rolldown) {
       { name: 'inline-builds', resolveId: (id) => (id === './builds.js' ? bindings('builds-inline.js') : null) },
     ],
   });
-  const { output } = await bundle.generate({ codeSplitting: false, minify: true });
+  const { output } = await bundle.generate({ codeSplitting: false, minify: kMinify });
   await bundle.close();
   if (output.length !== 1) throw new SetupError(`inline.js isn't one file but ${output.length}`);
   writeFileSync(join(kDist, 'inline.js'), output[0].code);
