@@ -49,17 +49,18 @@ inline constexpr Field kActivation[] = {F(count), F(kind), F(x), F(gate), F(out)
 inline constexpr Field kMerge[] = {F(parts), F(B), F(H), F(Tq), F(Dv), F(outs), F(lses), F(sinks), F(out), F(lse), {}};
 #undef F
 #define F(field) FIELD(Rope, field)
-inline constexpr Field kRope[] = {F(B),         F(H),   F(T),       F(D),           F(rotary),  F(style),     F(type),
-                              F(x),         F(out), F(x_batch), F(x_head),      F(x_token), F(out_batch), F(out_head),
-                              F(out_token), F(cos), F(sin),     F(table_batch), {}};
+inline constexpr Field kRope[] = {F(B),      F(H),       F(T),           F(D),        F(rotary),
+                                  F(style),  F(type),    F(x),           F(out),      F(x_batch),
+                                  F(x_head), F(x_token), F(out_batch),   F(out_head), F(out_token),
+                                  F(cos),    F(sin),     F(table_batch), {}};
 #undef F
 #define F(field) FIELD(Linear, field)
 inline constexpr Field kLinear[] = {F(M),      F(N),    F(K),        F(x_row), F(out_row), F(x), F(weight),
-                                F(packed), F(bias), F(residual), F(out),   F(scratch), {}};
+                                    F(packed), F(bias), F(residual), F(out),   F(scratch), {}};
 #undef F
 #define F(field) FIELD(Embedding, field)
 inline constexpr Field kEmbedding[] = {F(T),      F(width),  F(vocabulary), F(type), F(table),
-                                   F(packed), F(tokens), F(positions),  F(out),  {}};
+                                       F(packed), F(tokens), F(positions),  F(out),  {}};
 #undef F
 #undef FIELD
 

@@ -140,7 +140,8 @@ export class Frame {
     this.#block = memory.allocate(this.#fn, this.#size);
     try {
       this.#fillBlock();
-      if (count) run(memory.fill(this.#fields));
+      const struct = memory.fill(this.#fields);
+      if (count) run(struct);
       this.#narrow();
       return results();
     } finally {
