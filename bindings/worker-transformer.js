@@ -7,10 +7,9 @@ import { WorkerCacheSnapshot, WorkerObject } from './worker-objects.js';
 /** @import { CacheDtype, Float32Result, Integers, TensorLike } from './types.js' */
 /** @import { WorkerAttention } from './worker.js' */
 /** @import { WorkerClient } from './worker-client.js' */
-/** @import { CallOptions } from './worker-types.js' */
+/** @import { CallOptions, OnModel } from './worker-types.js' */
 
 /** What a WorkerTransformerCache held when it was taken. @typedef {{ readonly layers: readonly WorkerCacheSnapshot[] }} WorkerTransformerSnapshot */
-/** @template O @typedef {Omit<O, 'cache' | 'signal'> & { cache?: WorkerTransformerCache | null } & CallOptions} WithModel */
 /** @typedef {TransformerOptions & { transfer?: boolean | null }} WorkerTransformerOptions */
 
 /** Each instance's way to its worker; the entry fills it. @type {WeakMap<object, WorkerClient>} */
@@ -127,7 +126,7 @@ export class WorkerTransformer extends WorkerObject {
   }
 
   /**
-   * @param {Integers} tokens @param {WithModel<ForwardOptions> | null} [options]
+   * @param {Integers} tokens @param {OnModel<ForwardOptions> | null} [options]
    * @returns {Promise<ForwardResult>}
    */
   forward(tokens, options) {
@@ -141,7 +140,7 @@ export class WorkerTransformer extends WorkerObject {
   }
 
   /**
-   * @param {Integers} tokens @param {WithModel<GenerateOptions>} options
+   * @param {Integers} tokens @param {OnModel<GenerateOptions>} options
    * @returns {AsyncGenerator<GeneratedToken, void, undefined>}
    */
   async *generate(tokens, options) {

