@@ -11,12 +11,13 @@ export const linearLayout = new Layout({
   u32: 'x_first weight_first bias_first residual_first out_first groups blocks n_begin',
 });
 
-const header = /* wgsl */ `
+/** `inPlace`: the residual is `out` itself. @param {boolean} inPlace */
+const header = (inPlace) => /* wgsl */ `
 ${linearLayout.wgsl}
 @group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> weight: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
-@group(0) @binding(4) var<storage, read> residual: array<f32>;
+${inPlace ? '' : '@group(0) @binding(4) var<storage, read> residual: array<f32>;'}
 @group(0) @binding(5) var<storage, read_write> out: array<f32>;
 ${groupNumber}
 ${floatLoader('x')}${floatLoader('weight')}
@@ -25,14 +26,14 @@ fn store(m: i32, n: i32, sum: f32) {
   var y = sum;
   if (p.has_bias != 0) { y += bias[p.bias_first + u32(n)]; }
   let at = u32(m) * u32(p.N) + u32(n);
-  if (p.has_residual != 0) { y += residual[p.residual_first + at]; }
+  if (p.has_residual != 0) { y += ${inPlace ? 'out' : 'residual'}[p.residual_first + at]; }
   out[p.out_first + at] = y;
 }
 `;
 
-/** @param {{ ty: number }} shape */
-export const linear = ({ ty }) => /* wgsl */ `
-${header}
+/** @param {{ ty: number, inPlace: boolean }} shape */
+export const linear = ({ ty, inPlace }) => /* wgsl */ `
+${header(inPlace)}
 const TX = 8u;
 const TY = ${ty}u;
 const THREADS = TX * TY;
@@ -83,8 +84,9 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
 /** Outputs of a workgroup of linearRows. */
 export const kRowsOutputs = 16;
 
-export const linearRows = () => /* wgsl */ `
-${header}
+/** @param {{ inPlace: boolean }} shape */
+export const linearRows = ({ inPlace }) => /* wgsl */ `
+${header(inPlace)}
 const THREADS = 64u;
 var<workgroup> work: array<vec4<f32>, 4u * THREADS>;
 

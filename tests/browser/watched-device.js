@@ -11,7 +11,17 @@ export function arrange() {
     const own = {};
     for (const name in device.limits) own[name] = device.limits[name];
     Object.defineProperty(device, 'limits', { value: { ...own, ...limits } });
-    const seen = { created: 0, destroyed: 0, live: 0, pipelines: 0, reads: 0, bound: 0, groups: [], code: '' };
+    const seen = {
+      created: 0,
+      destroyed: 0,
+      live: 0,
+      pipelines: 0,
+      reads: 0,
+      submits: 0,
+      bound: 0,
+      groups: [],
+      code: '',
+    };
     const wrap = (object, name, make) => {
       object[name] = make(object[name].bind(object));
     };
@@ -29,6 +39,10 @@ export function arrange() {
         return map(...given);
       });
       return buffer;
+    });
+    wrap(device.queue, 'submit', (submit) => (...given) => {
+      ++seen.submits;
+      submit(...given);
     });
     wrap(device, 'createComputePipeline', (create) => (descriptor) => {
       ++seen.pipelines;
