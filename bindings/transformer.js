@@ -1,4 +1,4 @@
-// A decoder: a language model of LLaMA's or GPT-2's kind, from its config.json and its weights.
+// A decoder: a language model of LLaMA's or GPT-2's kind, from its config.json and its weights, on either backend.
 import { integer, integers, operand, optionsOf } from './check.js';
 import { AttentionError, refuse } from './errors.js';
 import { contextOf, livingContextOf } from './instances.js';
@@ -23,9 +23,10 @@ export { TransformerCache };
 
 /** @import { Context } from './check.js' */
 /** @import { Attention } from './index.js' */
+/** @import { AttentionOn } from './promises.js' */
 /** @import { Resident, Tensor } from './tensor.js' */
 /** @import { Model } from './transformer/forward.js' */
-/** @import { ForwardOptions, ForwardResult, GenerateOptions, GeneratedToken, TransformerCacheOptions, TransformerInfo, TransformerOptions } from './transformer/types.js' */
+/** @import { ForwardOptions, ForwardResult, GenerateOptions, GeneratedToken, TransformerCacheOptions, TransformerInfo, TransformerOf, TransformerOptions } from './transformer/types.js' */
 /** @import { Float32Result, Integers, TensorLike } from './types.js' */
 /** @import { WasmBackend } from './wasm-backend.js' */
 
@@ -89,9 +90,13 @@ export class Transformer {
    * `model.` or `transformer.` before them. Tensors that checkpoints carry along without need are passed over:
    * `rotary_emb.inv_freq`, GPT-2's `attn.bias` and `attn.masked_bias` (masks), and `lm_head.weight` where the config
    * ties it to the embedding.
-   * @param {Attention} attention
+   *
+   * On an instance of backend 'webgpu' weights, caches and what passes between the layers are on the GPU; what a pass
+   * returns is read back, and its methods give promises: `await` serves both.
+   * @template {Attention | AttentionOn<'webgpu'> | AttentionOn<'auto'>} A
+   * @param {A} attention
    * @param {TransformerOptions} options
-   * @returns {Promise<Transformer>}
+   * @returns {Promise<TransformerOf<A>>}
    * @throws {AttentionError} INVALID_OPTION: a wrong config, a missing or surplus tensor, by name; INVALID_SHAPE: a
    *   tensor of the wrong size; UNSUPPORTED: another kind of model; OUT_OF_MEMORY, ABORTED, DISPOSED
    */
@@ -121,7 +126,7 @@ export class Transformer {
         const { done, value } = await backend.run(() => pack.next());
         if (done) {
           const model = { backend, config, steps, parts: value, tables: new RopeTables() };
-          return new Transformer(model, packer.residents, packer.parameters);
+          return /** @type {any} */ (new Transformer(model, packer.residents, packer.parameters));
         }
         loaded += value.bytes;
         onProgress?.({ loaded, total, name: value.name });

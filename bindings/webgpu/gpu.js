@@ -198,7 +198,7 @@ export class Gpu {
   }
 }
 
-/** Four sizes to each power of two: at most a fifth of a buffer is not needed. @param {number} bytes */
+/** Four sizes to each power of two: at most a quarter more than is needed. @param {number} bytes */
 export function sizeClass(bytes) {
   const step = Math.max(64, 2 ** (Math.floor(Math.log2(Math.max(1, bytes - 1))) - 2));
   return Math.ceil(bytes / step) * step;

@@ -2,10 +2,14 @@
 
 /** Runs in the page; gives it `watchedDevice` and `outcome`. */
 export function arrange() {
-  /** A device that counts what is asked of it; `limits` stand in for its own, and bindings are held to them. */
-  window.watchedDevice = async (limits = {}) => {
+  /**
+   * A device that counts what is asked of it; `limits` stand in for its own, and bindings are held to them.
+   * `requiredLimits` are asked of the adapter.
+   */
+  window.watchedDevice = async (limits = {}, requiredLimits = {}) => {
     const adapter = await navigator.gpu.requestAdapter();
     const device = await adapter.requestDevice({
+      requiredLimits,
       requiredFeatures: adapter.features.has('subgroups') ? ['subgroups'] : [],
     });
     const own = {};

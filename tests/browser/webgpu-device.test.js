@@ -146,6 +146,61 @@ describe('a device and what is asked of it', () => {
     assert.equal(refused, 'OUT_OF_MEMORY');
   });
 
+  test('tiles are as large as the limits of the device allow', async () => {
+    const rows = { q: g.tensor([1, 1, 260, 8]), weight: g.tensor([8, 8]) };
+    const { heights, answers, want } = await used.page.evaluate(async ({ q, weight }) => {
+      const run = async (attention) => [
+        (await attention.scaledDotProductAttention(q, q, q, { isCausal: true })).output,
+        await attention.linear(q, weight),
+      ];
+      const roomy = { maxComputeWorkgroupStorageSize: 32768 };
+      const devices = [
+        await window.watchedDevice({}, roomy),
+        await window.watchedDevice({ maxComputeWorkgroupStorageSize: 16384 }),
+        await window.watchedDevice({ maxComputeInvocationsPerWorkgroup: 64 }, roomy),
+      ];
+      const results = { heights: [], answers: [] };
+      for (const { device, seen } of devices) {
+        const attention = await window.packageEntry.load({ backend: 'webgpu', device });
+        results.answers.push(await run(attention));
+        results.heights.push(seen.code.match(/const TY = \d+u/g));
+        attention.dispose();
+        device.destroy();
+      }
+      window.wasm ??= await window.packageEntry.load({ threads: 1 });
+      return { ...results, want: await run(window.wasm) };
+    }, rows);
+    assert.deepEqual(heights, [
+      ['const TY = 16u', 'const TY = 16u'],
+      ['const TY = 8u', 'const TY = 16u'],
+      ['const TY = 8u', 'const TY = 8u'],
+    ]);
+    for (const [output, projected] of answers) {
+      assertClose(output, want[0], { absolute: 1e-4 });
+      assertClose(projected, want[1], { absolute: 1e-4 });
+    }
+  });
+
+  test('few rows and many keys: the keys are divided among workgroups, and what they give is merged', async () => {
+    const inputs = { q: g.tensor([1, 2, 8, 16]), k: g.tensor([1, 1, 1100, 16]) };
+    const { groups, result, want } = await used.page.evaluate(async ({ q, k }) => {
+      const { device, seen } = await window.watchedDevice();
+      const attention = await window.packageEntry.load({ backend: 'webgpu', device });
+      const options = { isCausal: 'bottom-right', windowSize: [900, -1], returnLse: true };
+      const answer = await attention.scaledDotProductAttention(q, k, k, options);
+      attention.dispose();
+      device.destroy();
+      window.wasm ??= await window.packageEntry.load({ threads: 1 });
+      return { groups: seen.groups, result: answer, want: window.wasm.scaledDotProductAttention(q, k, k, options) };
+    }, inputs);
+    // Sixteen rows of the one key/value head by fours, five ranges of 256 keys; then a thread for each output.
+    assert.deepEqual(groups, [
+      [20, 1],
+      [4, 1],
+    ]);
+    for (const name of ['output', 'lse']) assertClose(result[name], want[name], { absolute: 1e-4, what: name });
+  });
+
   test('F-097: where the device has no shader-f16, no shader asks for it', async () => {
     const { code, features } = await used.page.evaluate(async (q) => {
       const { device, seen } = await window.watchedDevice();
