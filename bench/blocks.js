@@ -147,7 +147,7 @@ function measure(lines) {
 }
 
 async function report(simd) {
-  const { load } = await import('../bindings/index.js');
+  const { load } = await import('../dist/index.js');
   for (const part of [rope, layers, stores, decodes]) {
     const attention = await load({ simd, threads: 1 });
     const lines = part(attention);

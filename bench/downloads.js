@@ -40,7 +40,7 @@ const kPages = {
 /** @param {string} name of a build */
 function ours(name) {
   return {
-    code: `import { load } from ${JSON.stringify(join(projectRoot, 'bindings/index.js'))}; globalThis.used = load;`,
+    code: `import { load } from ${JSON.stringify(join(projectRoot, 'dist/index.js'))}; globalThis.used = load;`,
     isLoaded: (file) => file === 'entry.js' || file.includes(`attention.${name}.`),
   };
 }

@@ -1,5 +1,5 @@
 // Which backend an instance works on, for the entries of the package beside index.js.
-import { AttentionError, refuse } from './errors.js';
+import { disposedError, refuse } from './errors.js';
 
 /** @import { Context } from './check.js' */
 /** @import { WasmBackend } from './wasm-backend.js' */
@@ -31,7 +31,7 @@ function registered(fn, instance) {
   const known = typeof instance === 'object' && instance !== null ? instances.get(instance) : undefined;
   if (!known) return refuse('INVALID_OPTION', fn, 'attention must be an instance that load() returned', instance);
   if (known.backend.disposed) {
-    throw new AttentionError('DISPOSED', `${fn}: attention must not be used after dispose(), got a disposed one`);
+    throw disposedError(fn, 'attention');
   }
   return known;
 }

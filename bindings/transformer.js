@@ -30,9 +30,9 @@ export { TransformerCache };
 /** @import { Float32Result, Integers, TensorLike } from './types.js' */
 /** @import { WasmBackend } from './wasm-backend.js' */
 
-const kLoadNames = new Set(['config', 'weights', 'onProgress', 'signal']);
-const kCacheNames = new Set(['capacity', 'dtype']);
-const kForwardNames = new Set(['cache', 'logits', 'capture', 'attention']);
+const kLoadNames = ['config', 'weights', 'onProgress', 'signal'];
+const kCacheNames = ['capacity', 'dtype'];
+const kForwardNames = ['cache', 'logits', 'capture', 'attention'];
 
 /**
  * * A model in the memory of an instance, made by `Transformer.load()`.

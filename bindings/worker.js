@@ -29,7 +29,7 @@ export {
 /** @import { AttentionOptions, AttentionResult, Capabilities, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, VarlenOptions, VarlenResult, Vector } from './types.js' */
 /** @import { CallOptions, InWorker, RemoteTensorLike, WorkerLoadOptions } from './worker-types.js' */
 
-const kOwn = new Set(['backend', 'simd', 'threads', 'wasmUrl', 'wasmBinary', 'createWorker', 'signal']);
+const kOwn = ['backend', 'simd', 'threads', 'wasmUrl', 'wasmBinary', 'createWorker', 'signal'];
 
 /**
  * Starts a worker with an instance of the package in it. A script doesn't wait for an idle worker at its end.

@@ -134,13 +134,13 @@ inline void score_numbers(const int16_t* queries, const Tokens& keys, const int3
   }
 }
 
+constexpr int32_t kWalkedTokens = 16;  // as kWalkedRows
+
 /// Scores of N rows with tokens j..j+count-1. `scales` of the query rows, call.scale in them; `out` has room for a
 /// multiple of kScored keys.
 template <int32_t N, Numbers kNumbers>
-ATTENTION_NOINLINE uint32_t score_blocks(const int16_t* queries, const float scales[kBlockRows], const Tokens& keys,
-                                         int32_t j, int32_t count, const Walk& key_walk, const Walk& value_walk,
-                                         float* out) {
-  Walk own = key_walk, values = value_walk;  // copies, which stay in registers
+ATTENTION_NOINLINE void score_blocks(const int16_t* queries, const float scales[kBlockRows], const Tokens& keys,
+                                     int32_t j, int32_t count, Walk& own, Walk& values, float* out) {
   constexpr int32_t kKeys = kCounted<N, kNumbers>;
   const v128_t all = wasm_v128_load(scales);
   const v128_t scale = N == 1 ? wasm_f32x4_splat(scales[0]) : N == 2 ? wasm_i64x2_shuffle(all, all, 0, 0) : all;
@@ -151,11 +151,12 @@ ATTENTION_NOINLINE uint32_t score_blocks(const int16_t* queries, const float sca
       const int32_t key = std::min(u + i, count - 1);  // beyond the last one: itself again
       rows[i] = key < run ? first + key : keys.row(j + key);
     }
-    values.step(kKeys);
-    own.step(kKeys);
+    if (u % kWalkedTokens == 0) {
+      values.step(kWalkedTokens);
+      own.step(kWalkedTokens);
+    }
     score_numbers<N, kNumbers>(queries, keys, rows, scale, out + kLogits<N> * u);
   }
-  return own.seen() ^ values.seen();
 }
 
 /// The weights of a tile of keys for one block of values.

@@ -59,7 +59,6 @@ struct Workspace {
   float *queries, *row, *logits, *lanes, *bias, *key_tile, *value_tile;
   int16_t *whole_row, *whole_queries;  // queries as whole numbers; those of a block by turns, eight channels of each
   uint8_t* wide_tile;                  // of kQ4_0 tokens
-  uint32_t* walked;                    // see Walk
 };
 
 /// The loops for blocks of N rows; three rows have a fourth of zeros beside them.
@@ -104,7 +103,6 @@ ATTENTION_SMALL inline size_t lay_out(const Attention& call, int32_t rows, void*
   space.whole_queries = scratch.array<int16_t>(is_quantized(call.k_type) ? blocks * kBlockRows * whole : 0);
   const bool narrow = call.k_type == Type::kQ4_0 || call.v_type == Type::kQ4_0;
   space.wide_tile = scratch.array<uint8_t>(narrow ? keys * widened_bytes(std::max(call.D, call.Dv)) : 0);
-  space.walked = scratch.array<uint32_t>(1);
   return scratch.used();
 }
 
@@ -254,27 +252,26 @@ class Chunk {
     value_walk_.seek(key - first_);
     if (!block(r).whole) {
       const FloatRows k = rows_of(keys_, key, count, space_.key_tile);
-      *space_.walked ^= loops.score(queries(r), k, count, call_.D, key_walk_, value_walk_, space_.logits);
+      loops.score(queries(r), k, count, call_.D, key_walk_, value_walk_, space_.logits);
       return;
     }
-    *space_.walked ^= score_whole(loops, r, key, count);
+    score_whole(loops, r, key, count);
     // Tokens that read as NaN go through float32, but no others: their bits don't depend on what a row doesn't see.
     if (all_finite(space_.logits, 0, 1, loops.step * count)) return;
     for (int32_t u = 0; u < count; ++u) {
       if (finite_scales(keys_, keys_.row(key + u))) continue;
       float scores[kScoredLogits];
-      *space_.walked ^=
-          loops.score(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, {}, {}, scores);
+      Walk none;
+      loops.score(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, none, none, scores);
       std::copy(scores, scores + loops.step, space_.logits + loops.step * u);
     }
   }
 
-  uint32_t score_whole(const Loops& loops, int32_t r, int32_t key, int32_t count) {
+  void score_whole(const Loops& loops, int32_t r, int32_t key, int32_t count) {
     const bool narrow = keys_.type == Type::kQ4_0;  // which is walked straight while it is widened
     const Tokens keys = narrow ? widen(keys_, key, count, space_.wide_tile) : keys_;
     const auto score = numbers_of(keys) == Numbers::kToken ? loops.score_tokens : loops.score_blocks;
-    return score(whole_queries(r), block(r).scales, keys, narrow ? 0 : key, count, key_walk_, value_walk_,
-                 space_.logits);
+    score(whole_queries(r), block(r).scales, keys, narrow ? 0 : key, count, key_walk_, value_walk_, space_.logits);
   }
 
   ATTENTION_INLINE void sum_values(const Loops& loops, int32_t r, Coverage coverage, int32_t key, int32_t count,

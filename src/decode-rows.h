@@ -126,7 +126,7 @@ class Walk {
   }
 
   /// The next `rows` rows, as far as there are any.
-  void step(int32_t rows) {
+  ATTENTION_NOINLINE void step(int32_t rows) {
     int32_t runs = std::min(rows, left_), length = bytes_;
     left_ -= rows;
     if (stride_ == bytes_) {  // without gaps it is a single one
@@ -141,33 +141,32 @@ class Walk {
     }
   }
 
-  /// What was read, so that nobody takes the reads for useless; the engines drop loads whose value is not used.
-  uint32_t seen() const { return seen_; }
-
  private:
   static constexpr int32_t kCacheLine = 64;
   const char *first_ = nullptr, *next_ = nullptr;
   ptrdiff_t stride_ = 0;
   int32_t bytes_ = 0, left_ = 0, count_ = 0;
-  uint32_t seen_ = 0;
+  uint32_t seen_ = 0;  // kept, because the engines drop loads whose value is not used
 };
+
+constexpr int32_t kWalkedRows = 4;  // before each time that some are scored
 
 /// Scores of N rows with a tile of keys. `out` has room for a multiple of kScored keys.
 template <int32_t N>
-ATTENTION_NOINLINE uint32_t score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels,
-                                       const Walk& key_walk, const Walk& value_walk, float* out) {
-  Walk own = key_walk, values = value_walk;  // copies, which stay in registers
+ATTENTION_NOINLINE void score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels, Walk& own,
+                                   Walk& values, float* out) {
   constexpr int32_t kKeys = kScored<N>;
   for (int32_t j = 0; j < count; j += kKeys) {
     const float* some[kKeys];
     for (int32_t i = 0; i < kKeys; ++i) {
       some[i] = keys.data + std::min(j + i, count - 1) * keys.stride;  // beyond the last one: itself again
     }
-    values.step(kKeys);
-    own.step(kKeys);
+    if (j % kWalkedRows == 0) {
+      values.step(kWalkedRows);
+      own.step(kWalkedRows);
+    }
     score_keys<N>(queries, some, channels, out + kLogits<N> * j);
   }
-  return values.seen() ^ own.seen();
 }
 
 /// Values that are added together, so that they share the loads of the sums: as many as leave room for their weights.

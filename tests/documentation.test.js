@@ -5,8 +5,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import * as main from '../bindings/index.js';
-import * as onnx from '../bindings/onnx.js';
+import * as main from 'attention-wasm';
+import * as onnx from 'attention-wasm/onnx';
 import { weightsFor } from './support/models.js';
 import { safetensorsOf } from './support/safetensors.js';
 

@@ -4,11 +4,10 @@
 import { unreachedLines } from './support/coverage.js';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { AttentionError } from '../bindings/index.js';
-import { Transformer } from '../bindings/transformer.js';
 import { gpt2, kCalls, kConfigs, kLoads, kWeights, llama, weights } from './refused/transformer.js';
 import { builds, loadBuild } from './support/builds.js';
 import { weightsFor } from './support/models.js';
+import { AttentionError, Transformer } from './support/package.js';
 import { assertSameBits } from './support/tensors.js';
 
 function assertIs(error, code, message) {

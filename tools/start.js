@@ -1,5 +1,6 @@
 // npm start: installs what is missing, builds, and serves the page until it is stopped.
 import { build, ensurePackages } from './build.js';
+import { bundle } from './bundle.js';
 import { main, SetupError, say } from './machine.js';
 import { buildPage } from './page.js';
 import { serve } from './serve.js';
@@ -11,6 +12,7 @@ await main(async () => {
   const ports = wantedPorts();
   ensurePackages();
   build();
+  await bundle();
   const folder = await buildPage();
   const { url } = await serve(folder, { ports });
   say(`the page is at ${url} (Ctrl+C stops)`);

@@ -2,7 +2,7 @@
 //
 // A contestant: `run()` starts one computation; `done()` resolves when all that was started has ended; `output()` reads
 // the result; `gpu()` is the time of one run by the device's own clock in ms, or null.
-import { load } from '../../bindings/index.js';
+import { load } from '../../dist/index.js';
 import { variants } from '../onnx/attention-models.js';
 import { timedDevice } from './clock.js';
 

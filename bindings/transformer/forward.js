@@ -105,8 +105,7 @@ export class Pass {
     const { vocabulary } = this.#model.config;
     const frame = this.#frame(rows);
     return frame.run(
-      null,
-      null,
+      1,
       () => this.#compute(rows),
       () => {
         const logits = frame.floats('logits', { shape: [rows, vocabulary], count: rows * vocabulary });

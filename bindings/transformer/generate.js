@@ -23,10 +23,10 @@ import { mulberry32, sample } from './sampling.js';
  * @property {((step: GeneratedToken) => void) | null} onToken
  */
 
-const kNames = new Set([
+const kNames = [
   ...['maxTokens', 'temperature', 'topK', 'topP', 'seed', 'stopTokens'],
   ...['cache', 'capture', 'attention', 'signal', 'onToken'],
-]);
+];
 const kMostTokens = 2 ** 29;
 
 /** @param {string} fn @param {unknown} given @param {ModelConfig} config @returns {GenerateCall} */

@@ -15,13 +15,12 @@ export function lens({ config, parts, steps }, { fn }, hidden) {
   const rows = hidden.count / width;
   const at = { x: 0, y: 0, logits: 0, scratch: 0 };
   const frame = steps.frame(fn, at);
-  frame.float32('x', [hidden]);
+  frame.float32('x', hidden);
   frame.place('y', hidden.count * kFloat);
   frame.place('logits', rows * vocabulary * kFloat);
   frame.place('scratch', steps.linearScratch(rows, width));
   return frame.run(
-    null,
-    null,
+    1,
     () => {
       steps.norm(rows, width, config, at.x, parts.norm, at.y);
       steps.linear(rows, parts.head, at.y, at.logits, 0, at.scratch);

@@ -3,7 +3,7 @@
 import { attentionFields } from '../attention-fields.js';
 import { Frame, pointerOf } from '../frame.js';
 import { typeNumber } from '../memory.js';
-import { readLayouts } from '../structs.js';
+import { bitsOf } from '../structs.js';
 import { Resident } from '../tensor.js';
 import { storeTokens } from '../wasm-cache.js';
 
@@ -27,21 +27,15 @@ const kFloat = 4;
 
 export class Steps {
   #backend;
-  /** Structs of its own: the order of fields is remembered with them, and other callers have another one. */
-  #structs;
 
   /** @param {WasmBackend} backend */
   constructor(backend) {
-    const { memory, module } = backend;
     this.#backend = backend;
-    this.#structs = readLayouts(memory.heap.buffer, module._layouts()).structs;
   }
 
-  /** @param {string} name @param {Record<string, number>} fields from one literal for each name @returns {number} */
-  #fill(name, fields) {
-    const { memory } = this.#backend;
-    this.#structs[name].write(memory.heap, memory.struct, fields);
-    return memory.struct;
+  /** @param {Record<string, number>} fields in their order @returns {number} */
+  #fill(fields) {
+    return this.#backend.memory.fill(fields);
   }
 
   /** A block of memory for a pass, whose places go into `fields`. @param {string} fn @param {Record<string, number>} fields */
@@ -80,13 +74,14 @@ export class Steps {
   }
 
   /** @param {Record<'T' | 'width' | 'vocabulary' | 'type' | 'table' | 'packed' | 'tokens' | 'positions' | 'out', number>} fields */
-  embedding(fields) {
-    this.#backend.module._embedding(this.#fill('Embedding', fields));
+  embedding({ T, width, vocabulary, type, table, packed, tokens, positions, out }) {
+    const fields = { T, width, vocabulary, type, table, packed, tokens, positions, out };
+    this.#backend.module._embedding(this.#fill(fields));
   }
 
   /** @param {number} rows @param {number} width @param {ModelConfig} config @param {number} x @param {NormPart} part @param {number} out */
   norm(rows, width, { norm: kind, epsilon }, x, { weight, bias }, out) {
-    this.#backend.module._norm(this.#fill('Norm', { rows, width, kind, epsilon, x, weight, bias, out }));
+    this.#backend.module._norm(this.#fill({ rows, width, kind, epsilon: bitsOf(epsilon), x, weight, bias, out }));
   }
 
   /**
@@ -107,7 +102,7 @@ export class Steps {
    * @param {number} residual 0: none; may be `out` @param {number} scratch
    */
   linear(M, part, x, out, residual, scratch) {
-    this.#backend.module._linear(this.#fill('Linear', this.#linearFields(M, part, x, out, residual, scratch)));
+    this.#backend.module._linear(this.#fill(this.#linearFields(M, part, x, out, residual, scratch)));
   }
 
   /** @param {number} M @param {LinearPart} part @param {number} x @param {number} out @param {number} residual @param {number} scratch */
@@ -118,7 +113,7 @@ export class Steps {
   /** Bytes that any `linear` of so many rows needs. @param {number} M @param {number} K the largest of them */
   linearScratch(M, K) {
     const fields = this.#linearFields(M, { N: 1, K, packed: 0, bias: 0 }, 0, 0, 1, 0);
-    return this.#backend.module._linearScratch(this.#fill('Linear', fields));
+    return this.#backend.module._linearScratch(this.#fill(fields));
   }
 
   /**
@@ -132,7 +127,7 @@ export class Steps {
       B: 1, H, T, D, rotary, style: 1, type: 0, x, out: x, x_batch: 0, x_head: D, x_token: token,
       out_batch: 0, out_head: D, out_token: token, cos, sin, table_batch: 0,
     };
-    this.#backend.module._rope(this.#fill('Rope', fields));
+    this.#backend.module._rope(this.#fill(fields));
   }
 
   /** @param {Frame} frame @param {AppendCall} call */
@@ -163,7 +158,7 @@ export class Steps {
 
   /** Bytes. @param {Prepared} prepared @param {Record<string, Place>} at @returns {number} */
   attentionScratch({ fields }, at) {
-    return this.#backend.module._attentionScratch(this.#fill('Attention', { ...fields, weights: at.weights }));
+    return this.#backend.module._attentionScratch(this.#fill({ ...fields, weights: at.weights }));
   }
 
   /**
@@ -189,13 +184,13 @@ export class Steps {
       fields.k_scale = keyScales ? pointerOf(keyScales) : 0;
       fields.v_scale = valueScales ? pointerOf(valueScales) : 0;
     }
-    this.#backend.module._attention(this.#fill('Attention', fields));
+    this.#backend.module._attention(this.#fill(fields));
     return isKept ? this.read('Transformer.forward', at.weights, weightsShape) : null;
   }
 
   /** @param {{ count: number, kind: number, x: number, gate: number, out: number }} fields */
   activation(fields) {
-    this.#backend.module._activation(this.#fill('Activation', fields));
+    this.#backend.module._activation(this.#fill(fields));
   }
 
   /** Zeros in `count` floats of each of so many rows, `stride` apart. @param {number} at @param {number} rows @param {number} count @param {number} stride */

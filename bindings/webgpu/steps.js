@@ -37,8 +37,8 @@ class GpuFrame {
     if (data) this.#fields[name] = placedPart(this.#backend.recording.upload(data));
   }
 
-  /** @param {string} name @param {Operand[]} operands one */
-  float32(name, [operand]) {
+  /** @param {string} name @param {Operand} operand */
+  float32(name, operand) {
     this.#fields[name] = this.#backend.operands.float32(operand);
   }
 
@@ -48,8 +48,8 @@ class GpuFrame {
     this.#fields[name] = { buffer: this.#backend.recording.temporary(bytes), first: 0, dtype: 'float32' };
   }
 
-  /** @template R @param {null} _struct @param {null} _scratch @param {() => void} run @param {() => R} results @returns {R} */
-  run(_struct, _scratch, run, results) {
+  /** @template R @param {number} _count @param {() => void} run @param {() => R} results @returns {R} */
+  run(_count, run, results) {
     run();
     return results();
   }

@@ -290,7 +290,7 @@ describe('a device and what is asked of it', () => {
 test('attention-wasm/worker hands calls over to the GPU, too', async () => {
   const x = random(4).tensor([1, 2, 20, 16]);
   const { backend, output, kept, steps, want } = await used.page.evaluate(async (q) => {
-    const { load } = await import('/bindings/worker.js');
+    const { load } = await import('/dist/worker.js');
     const attention = await load({ backend: 'webgpu' });
     const tensor = await attention.tensor(q.data, q.shape);
     const answer = await attention.scaledDotProductAttention(tensor, q, q, { isCausal: true });
