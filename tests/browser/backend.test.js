@@ -10,7 +10,7 @@ const address = (settings) => `#${new URLSearchParams({ text: kText, ...settings
 
 /** @param {import('playwright-core').Page} page @param {'wasm' | 'WebGPU'} name */
 const choose = (page, name) =>
-  page.getByRole('group', { name: 'Computed by' }).getByText(name, { exact: true }).click();
+  page.getByRole('group', { name: 'Computed by' }).getByRole('radio', { name, exact: true }).check();
 const chosen = (page) => page.locator('input[name=backend]:checked').inputValue();
 const settled = (page) => page.evaluate(() => window.attentionPage.settled());
 
