@@ -187,10 +187,10 @@ fn run(n: u32) {
 ${thread}`;
 
 export const embeddingLayout = new Layout({
-  u32: 'count width table_first tokens_first positions_first has_positions out_first',
+  u32: `count width row0 row_end table_first tokens_first positions_first has_positions out_first`,
 });
 
-/** out = table[token] + position, rows of `width`. */
+/** out = table[token] + position, rows of `width`, of the tokens whose rows of the table are bound: row0 … row_end − 1. */
 export const embedding = () => /* wgsl */ `
 override kType: u32;
 ${embeddingLayout.wgsl}
@@ -201,6 +201,7 @@ ${embeddingLayout.wgsl}
 ${groupNumber}${loader('table', 'kType')}
 fn run(n: u32) {
   let token = tokens[p.tokens_first + n / p.width];
+  if (token < p.row0 || token >= p.row_end) { return; }
   var y = load_table(p.table_first + token * p.width + n % p.width);
   if (p.has_positions != 0u) { y += positions[p.positions_first + n]; }
   out[p.out_first + n] = y;

@@ -97,25 +97,25 @@ export class GpuSteps {
   embedding({ T, width, vocabulary, table, packed, tokens, positions, out }) {
     const { recording, operands } = this.#backend;
     const from = packed ? this.tensorAt(packed, 'float32') : table;
-    const count = T * width;
-    const learned = positions && operands.window(positions, 0, count);
-    const { binding, first } = operands.window(from, 0, vocabulary * width);
     const ids = operands.window(tokens, 0, T);
-    recording.dispatch({
-      name: 'embedding',
-      code: embedding,
-      constants: { kType: typeNumber(from.dtype) },
-      layout: embeddingLayout,
-      values: {
-        ...{ count, width, table_first: first, tokens_first: ids.first, out_first: out.first },
-        ...{ positions_first: learned ? learned.first : 0, has_positions: learned ? 1 : 0 },
-      },
-      bindings: [
-        ...[binding, ids.binding, learned ? learned.binding : operands.unused],
-        { buffer: out.buffer, isWritten: true },
-      ],
-      groups: Math.ceil(count / kThreads),
-    });
+    for (const { start, end } of operands.chunks(T * width, width)) {
+      const target = operands.window(out, start, end);
+      const learned = positions ? operands.window(positions, start, end) : { binding: operands.unused, first: 0 };
+      for (const part of operands.chunks(vocabulary * width, width)) {
+        const { binding, first } = operands.window(from, part.start, part.end);
+        recording.dispatch({
+          ...{ name: 'embedding', code: embedding, layout: embeddingLayout },
+          constants: { kType: typeNumber(from.dtype) },
+          values: {
+            ...{ count: end - start, width, row0: part.start / width, row_end: part.end / width, table_first: first },
+            ...{ tokens_first: ids.first + start / width, out_first: target.first + start },
+            ...{ positions_first: learned.first + start, has_positions: positions ? 1 : 0 },
+          },
+          bindings: [binding, ids.binding, learned.binding, { ...target.binding, isWritten: true }],
+          groups: Math.ceil((end - start) / kThreads),
+        });
+      }
+    }
   }
 
   /** @param {number} rows @param {number} width @param {ModelConfig} config @param {Part} x @param {{ weight: Part, bias: Part | 0 }} part @param {Part} out */
@@ -195,31 +195,37 @@ export class GpuSteps {
   /** @param {Part} part @param {number} rows @param {number} width @param {number} stride */
   clear(part, rows, width, stride) {
     const { operands, recording } = this.#backend;
-    const { binding, first } = operands.window(part, 0, (rows - 1) * stride + width);
-    recording.dispatch({
-      ...{ name: 'clear', code: clear, layout: clearLayout },
-      values: { count: rows * width, width, stride, out_first: first },
-      bindings: [{ ...binding, isWritten: true }],
-      groups: Math.ceil((rows * width) / kThreads),
-    });
+    for (const { start, end } of operands.chunks(rows * stride, stride)) {
+      const count = ((end - start) / stride) * width;
+      const { binding, first } = operands.window(part, start, end - stride + width);
+      recording.dispatch({
+        ...{ name: 'clear', code: clear, layout: clearLayout },
+        values: { count, width, stride, out_first: first + start },
+        bindings: [{ ...binding, isWritten: true }],
+        groups: Math.ceil(count / kThreads),
+      });
+    }
   }
 
   /** @param {Part} part @param {number} heads @param {number} T @param {number} D @param {number} stride @returns {Float32Result} */
   heads(part, heads, T, D, stride) {
     const { operands, recording } = this.#backend;
-    const count = heads * T * D;
-    const buffer = recording.temporary(count * 4);
-    const { binding, first } = operands.window(part, 0, (T - 1) * stride + heads * D);
-    recording.dispatch({
-      ...{ name: 'append', code: append, layout: appendLayout, constants: { kFromType: 0, kToType: 0 } },
-      values: {
-        ...{ H: heads, T, width: D, words: D, count, first: 0, lengths: -1, ring_first: 0, ring_size: 0 },
-        ...{ from_first: first, from_batch: 0, from_head: D, from_token: stride },
-        ...{ to_first: 0, to_batch: 0, to_head: T * D, to_token: D },
-      },
-      bindings: [binding, operands.unused, { buffer, isWritten: true }],
-      groups: Math.ceil(count / kThreads),
-    });
+    const buffer = recording.temporary(heads * T * D * 4);
+    for (const { start, end } of operands.chunks(T * stride, stride)) {
+      const rows = (end - start) / stride;
+      const count = heads * rows * D;
+      const { binding, first } = operands.window(part, start, end - stride + heads * D);
+      recording.dispatch({
+        ...{ name: 'append', code: append, layout: appendLayout, constants: { kFromType: 0, kToType: 0 } },
+        values: {
+          ...{ H: heads, T: rows, width: D, words: D, count, first: 0, lengths: -1, ring_first: 0, ring_size: 0 },
+          ...{ from_first: first + start, from_batch: 0, from_head: D, from_token: stride },
+          ...{ to_first: (start / stride) * D, to_batch: 0, to_head: T * D, to_token: D },
+        },
+        bindings: [binding, operands.unused, { ...operands.whole(buffer), isWritten: true }],
+        groups: Math.ceil(count / kThreads),
+      });
+    }
     return this.#fresh({ buffer, first: 0, dtype: 'float32' }, [heads, T, D]);
   }
 

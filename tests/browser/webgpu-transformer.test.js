@@ -262,6 +262,40 @@ describe('a device and a model', () => {
     assert.deepEqual(held, [2 ** 16, 0]); // the buffer of small data stays with the instance
   });
 
+  test('F-095: a model whose parts are beyond the binding limit', async () => {
+    const most = 2560;
+    const tokens = textOf(config, 20);
+    const { bound, webgpu, wasm } = await used.page.evaluate(
+      async ({ config: given, weights, ids, limit }) => {
+        const { device, seen } = await window.watchedDevice({ maxStorageBufferBindingSize: limit });
+        const attention = await window.packageEntry.load({ backend: 'webgpu', device });
+        window.wasm ??= await window.packageEntry.load({ threads: 1 });
+        const run = async (on) => {
+          const model = await window.Transformer.load(on, { config: given, weights });
+          model.disabledHeads = [[1, 2]];
+          const cache = await model.createCache({ capacity: 20 });
+          const capture = { hidden: true, queries: true };
+          const first = await model.forward(ids.slice(0, 8), { cache, logits: 'all', capture });
+          await model.forward(ids.slice(8, 15), { cache });
+          return { first, last: await model.forward(ids.slice(15), { cache }) };
+        };
+        const answers = { webgpu: await run(attention), wasm: await run(window.wasm), bound: seen.bound };
+        attention.dispose();
+        device.destroy();
+        return answers;
+      },
+      { ...inputs, ids: tokens, limit: most },
+    );
+    assert.ok(bound <= most, `bound ${bound} bytes at once`);
+    assertClose(webgpu.last.logits, wasm.last.logits, kClose);
+    assertClose(webgpu.first.logits, wasm.first.logits, kClose);
+    for (const name of ['hidden', 'queries']) {
+      webgpu.first[name].forEach((got, l) => {
+        assertClose(got, wasm.first[name][l], { ...kClose, what: `${name} ${l}` });
+      });
+    }
+  });
+
   test('F-099: a device that goes away during a pass; a model made anew runs on another one', async () => {
     const state = await used.page.evaluate(async ({ config: given, weights }) => {
       const attention = await window.packageEntry.load({ backend: 'webgpu' });
