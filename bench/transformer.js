@@ -314,7 +314,7 @@ if (process.send) {
     const chosen = chosenContestants(peers?.split(',') ?? []).filter(
       ({ module, only: some }) => able.includes(module) && !some,
     );
-    setUp({ peers: true });
+    await setUp({ peers: true });
     const { processor, cores, node, load } = machine();
     console.log(`${processor}, ${cores} cores, Node ${node}; load ${load.toFixed(1)} at the start.`);
     for (const name of choose('only', only, Object.keys(models))) {

@@ -45,7 +45,7 @@ function(add_build name)
       -sENVIRONMENT=web               # runs everywhere, because wasm.js brings the bytes and the glue fetches nothing
       -sEXPORTED_RUNTIME_METHODS=wasmMemory)
   endif()
-  # From where tools/build.js brings them to dist/.
+  # From where tools/glue.js brings them to dist/.
   set_target_properties(${name} PROPERTIES
     OUTPUT_NAME attention.${name} SUFFIX .js RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/made)
 endfunction()

@@ -18,13 +18,12 @@ export const bytesOf = (dtype) => (dtype === 'float32' ? 4 : 2);
 
 export class Memory {
   #module;
-  /** @type {Heap} */
-  #heap;
 
   /** @param {import('./wasm.js').WasmModule} module */
   constructor(module) {
     this.#module = module;
-    this.#heap = makeHeap(module.wasmMemory.buffer);
+    /** As it is since the last allocation, which may make a new one: never keep this across one. @type {Heap} */
+    this.heap = makeHeap(module.wasmMemory.buffer);
     /** Where the struct of the running call stands; calls are synchronous, so one place is enough. */
     this.struct = this.allocate('load', kStructBytes);
   }
@@ -35,13 +34,6 @@ export class Memory {
     let word = this.struct >>> 2;
     for (const name in fields) i32[word++] = fields[name]; // a fifth of the time that a list of values takes
     return this.struct;
-  }
-
-  /** The heap as it is now. Growth makes a new buffer: never keep what this returns across an allocation. */
-  get heap() {
-    const buffer = this.#module.wasmMemory.buffer;
-    if (buffer !== this.#heap.buffer) this.#heap = makeHeap(buffer);
-    return this.#heap;
   }
 
   /** Bytes that are allocated, and bytes that the module has taken from the engine (these only ever grow). */
@@ -57,6 +49,8 @@ export class Memory {
   allocate(fn, bytes) {
     const pointer = bytes > kMostBytes ? 0 : this.#module._allocate(bytes);
     if (pointer === 0) throw outOfMemory(fn, bytes);
+    const { buffer } = this.#module.wasmMemory; // asked for here alone, because that takes its time
+    if (buffer !== this.heap.buffer) this.heap = makeHeap(buffer);
     return pointer;
   }
 
@@ -93,7 +87,7 @@ export class Memory {
 
   /** Where a view of this memory stands, or −1 for data elsewhere. @param {ArrayBufferView} data */
   addressOf(data) {
-    return data.buffer === this.#module.wasmMemory.buffer ? data.byteOffset : -1;
+    return data.buffer === this.heap.buffer ? data.byteOffset : -1;
   }
 
   /**

@@ -1,5 +1,5 @@
 // The JavaScript of a build without threads, in place of Emscripten's own, which is three times as much: the few functions
-// that the binary asks for, by the short names that the linker gave them (tools/build.js reads them).
+// that the binary asks for, by the short names that the linker gave them (tools/glue.js reads them).
 import { kCopy, kGrow, kImports, kMemory, kRegister, kStart, kTable } from '../dist/attention.names.js';
 import { kMostBytes } from './memory.js';
 

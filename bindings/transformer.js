@@ -35,8 +35,7 @@ const kCacheNames = ['capacity', 'dtype'];
 const kForwardNames = ['cache', 'logits', 'capture', 'attention'];
 
 /**
- * * A model in the memory of an instance, made by `Transformer.load()`.
- *
+ * A model in the memory of an instance, made by `Transformer.load()`.
  *
  * @example
  * const model = await Transformer.load(attention, { config, weights });

@@ -4,7 +4,8 @@
 import { unreachedLines } from './support/coverage.js';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { gpt2, kCalls, kConfigs, kLoads, kWeights, llama, weights } from './refused/transformer.js';
+import { gpt2, kConfigs, kLoads, kWeights, llama, weights } from './refused/transformer.js';
+import { kCalls } from './refused/transformer-calls.js';
 import { builds, loadBuild } from './support/builds.js';
 import { weightsFor } from './support/models.js';
 import { AttentionError, Transformer } from './support/package.js';

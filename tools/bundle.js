@@ -2,6 +2,7 @@
 // in common, with source maps; and inline.js, everything in one file.
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { kDist } from './glue.js';
 import { whenChanged } from './inputs.js';
 import { projectRoot, SetupError, say } from './machine.js';
 
@@ -9,16 +10,17 @@ import { projectRoot, SetupError, say } from './machine.js';
 export const kEntries = ['index', 'onnx', 'safetensors', 'transformer', 'worker', 'worker-host', 'worker-main'];
 
 /**
- * What several entries share, in as few files as possible: each costs time at the start. `core` is what load() brings.
+ * What several entries share, in as few files as possible: each costs time at the start. `check` is what every entry
+ * needs; `core` is the rest of what load() brings.
  */
 const kShared = [
+  { name: 'check', modules: ['errors', 'check', 'tensor', 'half', 'transformer/pace'] },
   { name: 'core', reachedFrom: 'index' },
   { name: 'webgpu', reachedFrom: 'webgpu/load' },
   { name: 'worker-messages', modules: ['worker-messages'] },
   { name: 'serve-worker', modules: ['worker-host', 'worker-slices'] },
 ];
 
-const kDist = join(projectRoot, 'dist');
 const bindings = (name) => join(projectRoot, 'bindings', name);
 
 /** Where files of dist/ are named. */

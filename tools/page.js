@@ -1,8 +1,7 @@
 // npm run build:web: builds the page into build/page with Vite, a folder that any host can serve. Does nothing when no
 // input has changed.
 import { join } from 'node:path';
-import { build as buildKernels, ensurePackages } from './build.js';
-import { bundle } from './bundle.js';
+import { buildFiles, ensurePackages } from './build.js';
 import { whenChanged } from './inputs.js';
 import { main, projectRoot, say } from './machine.js';
 
@@ -23,8 +22,7 @@ export async function buildPage() {
 if (import.meta.filename === process.argv[1]) {
   await main(async () => {
     ensurePackages();
-    buildKernels();
-    await bundle();
+    await buildFiles();
     say(`the page is in ${await buildPage()}`);
   });
 }

@@ -1,6 +1,5 @@
 // npm start: installs what is missing, builds, and serves the page until it is stopped.
-import { build, ensurePackages } from './build.js';
-import { bundle } from './bundle.js';
+import { buildFiles, ensurePackages } from './build.js';
 import { main, SetupError, say } from './machine.js';
 import { buildPage } from './page.js';
 import { serve } from './serve.js';
@@ -11,8 +10,7 @@ const kPortsTried = 50;
 await main(async () => {
   const ports = wantedPorts();
   ensurePackages();
-  build();
-  await bundle();
+  await buildFiles();
   const folder = await buildPage();
   const { url } = await serve(folder, { ports });
   say(`the page is at ${url} (Ctrl+C stops)`);
