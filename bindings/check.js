@@ -193,6 +193,7 @@ export function vector(context, name, value, count, letter) {
  * @property {Dtype} dtype
  * @property {boolean} isFloat16Array
  * @property {readonly number[]} shape
+ * @property {number} [start] the first element, where it isn't the storage's own
  * @property {number} count
  */
 

@@ -98,7 +98,7 @@ export class Attention {
     this.#again = again;
     /** What came up, and why not better. @type {Readonly<Info>} */
     this.info = Object.freeze(info);
-    register(this, backend);
+    register(this, backend, again ? () => this.#recover() : null);
   }
 
   /**
@@ -121,7 +121,7 @@ export class Attention {
         if (this.#backend.disposed) backend.dispose();
         this.#backend = backend;
         this.info = Object.freeze({ version, ...info });
-        register(this, backend);
+        register(this, backend, () => this.#recover());
       })
       .finally(() => {
         this.#recovery = null;

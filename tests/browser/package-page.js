@@ -10,4 +10,5 @@ export const servePackage = () => serve(resolve(import.meta.dirname, '../..'), {
 /** Runs in the page. */
 export async function bringPackage() {
   window.packageEntry = await import('/dist/index.js');
+  ({ Transformer: window.Transformer } = await import('/dist/transformer.js'));
 }

@@ -19,6 +19,7 @@ import { allHeads, createStore } from './state.js';
  * @property {{ before: Effect | null, after: Effect | null }} effects null where it is being measured
  * @property {Progress | null} progress
  * @property {string} failure
+ * @property {string} gpuRefusal why the GPU doesn't compute, after it was chosen
  * @property {boolean} isStored the stored example, before anything is computed
  * @property {{ count: number, token: string } | null} writing tokens so far, and the last one
  */
@@ -29,7 +30,7 @@ const kMostThumbnailPixels = 128;
 
 export const kNothingShown = /** @type {Shown} */ ({
   ...{ build: null, model: null, run: null, matrix: null, view: null, thumbnails: [], candidates: [], lens: [] },
-  ...{ scores: null, effects: { before: null, after: null }, progress: null, failure: '' },
+  ...{ scores: null, effects: { before: null, after: null }, progress: null, failure: '', gpuRefusal: '' },
   ...{ isStored: false, writing: null },
 });
 
