@@ -23,7 +23,7 @@ export async function makeExample() {
   };
   const attention = await load({ threads: 1 });
   const model = await LanguageModel.load(attention, files, () => {});
-  const { tokens, ids, ...sizes } = model.run({ text: kDefaults.text, added: [], off: [], change: kAsTrained });
+  const { tokens, ids, ...sizes } = await model.run({ text: kDefaults.text, added: [], off: [], change: kAsTrained });
   const T = tokens.length;
   const whole = allHeads(sizes).flatMap((head) => {
     const weights = model.sources.source.weights(head, 0);
@@ -35,7 +35,7 @@ export async function makeExample() {
   const scores = Object.fromEntries(
     Object.entries(await headScores(model)).map(([kind, layers]) => [kind, layers.map((layer) => layer.map(rounded))]),
   );
-  const candidates = model.predict(T - 1).map((each) => ({
+  const candidates = (await model.predict(T - 1)).map((each) => ({
     ...each,
     ...{ before: rounded(each.before), after: rounded(each.after) },
   }));
