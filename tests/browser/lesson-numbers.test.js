@@ -5,7 +5,7 @@ import { normals } from '../../web/src/engine/random.js';
 import { configs } from '../support/models.js';
 import { transformer } from '../support/oracle-transformer.js';
 import { assertClose } from '../support/tensors.js';
-import { cellsOf, goTo, numberOf, numbersIn, oracleSteps, settledLesson } from './lesson-support.js';
+import { cellsOf, goTo, numberOf, numbersIn, oracleSteps, restOf, settledLesson } from './lesson-support.js';
 import { folderOf, vocabulary } from './own-files.js';
 import { stateOf, useBrowser } from './support.js';
 
@@ -20,7 +20,7 @@ test('the keys that a token asks, with scores and weights; another token asks ot
     const figure = page.locator('#answers');
     for (const row of [33, 25]) {
       await figure.getByLabel('Token that asks').selectOption(String(row));
-      await page.waitForFunction((r) => window.attentionPage.state.focus.row === r, row);
+      await restOf(page);
       const cells = await cellsOf(figure.locator('table'));
       const best = [...want.weights[row].keys()]
         .sort((a, b) => want.weights[row][b] - want.weights[row][a])
@@ -289,7 +289,7 @@ test('what is changed of the attention is what the lesson shows', async () => {
     const stepper = page.locator('#stepper');
     await stepper.getByRole('button', { name: 'Step 8' }).click();
     await stepper.getByLabel('Token that asks').selectOption('10');
-    await page.waitForFunction(() => window.attentionPage.state.focus.row === 10);
+    await restOf(page);
     const listed = (await cellsOf(stepper.locator('.terms table'))).map((line) => numberOf(line[4]));
     const first = ((state.at[0] * 4 + state.at[1]) * T + 10) * T;
     assertClose(listed, weights.slice(first, first + T), kShown);

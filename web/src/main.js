@@ -53,12 +53,12 @@ async function start() {
   window.addEventListener('hashchange', () => store.set({ locked: false, ...settingsFromHash(location.hash) }));
   const ready = session.start();
   // The example is painted before the lesson comes.
-  const lesson = import('./lesson/lesson.jsx').then(({ showLesson }) => {
-    showLesson({ store, engine, ready, run: () => session.run });
-  });
-  await Promise.all([ready, lesson]);
+  const coming = import('./lesson/lesson.jsx').then(({ showLesson }) =>
+    showLesson({ store, engine, ready, run: () => session.run }),
+  );
+  const [lesson] = await Promise.all([coming, ready]);
   keepOffline();
-  return session;
+  return Object.assign(session, { lesson });
 }
 
 /** Once the reader pauses: browsers limit how often the address may change. */

@@ -6,12 +6,13 @@ import { SoftmaxRow } from './softmax-row.jsx';
 import { Line, Terms } from './terms.jsx';
 
 /** @import { Tensor } from '../../types.js' */
+/** @import { Drawable } from '../engine/ranges.js' */
 /** @import { HeadSteps } from '../engine/steps.js' */
 
 /** @typedef {{ steps: HeadSteps, row: number, column: number, channel: number }} Cell */
 /**
  * @typedef {object} Picture
- * @property {Tensor | null} tensor @property {string} name @property {string} [says]
+ * @property {Drawable | null} tensor @property {string} name @property {string} [says]
  * @property {'signed' | 'weights'} [kind]
  * @property {'row' | 'column'} [rows] whether its rows are tokens that ask or that are asked
  * @property {boolean} [isSquare] rows ask, columns are asked
