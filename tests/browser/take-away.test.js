@@ -1,16 +1,12 @@
-// What is saved is what is shown: read again and compared; and the program that is shown gives the same numbers.
+// What is saved is what is shown: read again and compared.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { interpolateCividis } from 'd3-scale-chromatic';
 import { assertClose } from '../support/tensors.js';
 import { stateOf, useBrowser, weightAt } from './support.js';
 
 const visit = useBrowser();
-const kRoot = resolve(import.meta.dirname, '../..');
 
 async function saved(page, format, kind = 'Matrix') {
   const fold = page.locator('#take-away');
@@ -138,54 +134,3 @@ test('rows, next tokens, arcs and all heads: as numbers and as drawings', async 
     }
   });
 });
-
-/** Addresses of all kinds of numbers. */
-const kShown = [
-  '',
-  '#head=2.3&off=2.2,3.3',
-  '#view=mean&of=2.2,3.3,4.2&first=0&mass=0.9&cell=30.12',
-  '#view=max',
-  '#view=rollout&cell=20.3',
-  '#show=scores&temp=2&cap=5&scale=2',
-  '#show=change&mask=0&rotary=0&window=6&view=mean',
-  '#text=Mr.+Darcy&added=300.17.400&head=1.1',
-];
-
-for (const hash of kShown) {
-  test(`the program for Node prints the numbers that are shown: ${hash || 'the default'}`, async () => {
-    mkdirSync(join(kRoot, 'build'), { recursive: true });
-    const folder = mkdtempSync(join(kRoot, 'build/snippet-')); // inside the package, which it imports by name
-    try {
-      await visit(hash, {}, async (page) => {
-        const { candidates, state } = await stateOf(page);
-        await page.locator('#take-away summary').click();
-        const text = await page.locator('#snippet').textContent();
-        const { data, columns, from } = await page.evaluate(() => {
-          const { matrix } = window.attentionPage;
-          return { ...matrix, data: Array.from(matrix.data, (value) => (Number.isNaN(value) ? null : value)) };
-        });
-        const shown = data.slice((state.focus.row - from) * columns, (state.focus.row - from + 1) * columns);
-        const file = join(folder, 'attention.mjs');
-        writeFileSync(file, text);
-        const printed = JSON.parse(
-          execFileSync(process.execPath, [file, join(kRoot, 'web/model')], { encoding: 'utf8' }),
-        );
-        assert.equal(printed.row, state.focus.row);
-        assert.equal(printed.values.length, columns);
-        shown.forEach((value, key) => {
-          if (value !== null)
-            assertClose([printed.values[key]], [value], { absolute: 2e-4, what: `value of key ${key}` });
-          else if (state.show === 'weights') assert.equal(printed.values[key], 0);
-        });
-        assert.ok(shown.some((value) => Math.abs(value) > 0.01));
-        for (const { id, probability } of printed.next) {
-          const known = candidates.find((each) => each.id === id);
-          if (known) assertClose([probability], [known.after], { absolute: 1e-4, what: `probability of ${id}` });
-        }
-        assert.ok(candidates.some(({ id }) => id === printed.next[0].id));
-      });
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  });
-}

@@ -261,6 +261,12 @@ export function createSession(store, shown, engine, stored) {
       return whole ? engine.ask('matrix', { model: store.state.model, view: { ...whole, ...view } }) : null;
     },
 
+    /** The logit lens on a row of the run that is shown, whether the page shows it or not. @param {number} row */
+    lensAt(row) {
+      const { model } = store.state;
+      return model === 'untrained' ? Promise.resolve([]) : engine.ask('lens', { model, row });
+    },
+
     /** Until the views show what the latest settings ask for. */
     async settled() {
       while (running) await running;
