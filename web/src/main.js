@@ -1,6 +1,6 @@
 // The page: settings → one run in the worker → views. Nothing below knows anything above it.
 import { createEngine } from './engine/client.js';
-import { isStored, storedExample, storedRun, storedScores } from './example.js';
+import { isStored, storedExample, storedMatrix, storedRun, storedScores } from './example.js';
 import { keepOffline } from './offline.js';
 import { createSession } from './session.js';
 import { existing, kNothingShown } from './shown.js';
@@ -21,6 +21,7 @@ async function start() {
   const store = createStore({
     focus: { row: Number.MAX_SAFE_INTEGER, column: 16 }, // the last row, as far as there is one
     locked: false,
+    peek: null,
     ...settingsFromHash(location.hash),
   });
   /** @type {ShownStore} */
@@ -35,7 +36,7 @@ async function start() {
   }
 
   const engine = createEngine();
-  const session = createSession(store, shown, engine, storedScores);
+  const session = createSession(store, shown, engine, { scores: storedScores, matrixOf: storedMatrix });
   const redraw = mountInstrument({ store, shown, session });
   createThemeSwitch(redraw);
   performance.mark('painted');

@@ -1,5 +1,6 @@
 // The models and what is shown of them: one job at a time, the most urgent first, always for the latest settings; and
 // measurements behind them.
+import { createMatrices, sameView } from './matrices.js';
 import { measure } from './measuring.js';
 import { existing, thumbnailPixels, viewOf } from './shown.js';
 import { kDefaults } from './state.js';
@@ -8,7 +9,7 @@ import { kDefaults } from './state.js';
 /** @import { Known } from './measuring.js' */
 /** @import { Shown, ShownStore } from './shown.js' */
 /** @import { State, Store } from './state.js' */
-/** @import { BuildInfo, Effect, HeadName, HeadScores, MatrixView, ModelInfo, Progress, Run } from './types.js' */
+/** @import { BuildInfo, Effect, HeadName, HeadScores, Matrix, MatrixView, ModelInfo, Progress, Run } from './types.js' */
 
 /** Settings after which the model runs again, or the matrix alone. @type {readonly (keyof State)[]} */
 // biome-ignore format: two subjects, two lines
@@ -17,7 +18,7 @@ const kRerun = [
   'mask', 'scale', 'temperature', 'rotary', 'softcap', 'window',
 ];
 /** @type {readonly (keyof State)[]} */
-const kReview = ['at', 'combine', 'chosen', 'show', 'hideFirst', 'mass', 'newOnly'];
+const kReview = ['at', 'peek', 'combine', 'chosen', 'show', 'hideFirst', 'mass', 'newOnly'];
 
 /** The most urgent first. @typedef {'run' | 'write' | 'matrix' | 'row' | 'thumbnails'} Job */
 /** @type {readonly Job[]} */
@@ -25,7 +26,7 @@ const kJobs = ['run', 'write', 'matrix', 'row', 'thumbnails'];
 
 /**
  * @param {Store} store @param {ShownStore} shown @param {Engine} engine
- * @param {HeadScores} stored of the trained model
+ * @param {{ scores: HeadScores, matrixOf: (view: MatrixView) => Matrix | null }} stored of the trained model and of the example
  */
 export function createSession(store, shown, engine, stored) {
   /** @type {BuildInfo | null} */
@@ -40,6 +41,7 @@ export function createSession(store, shown, engine, stored) {
   let measuring = Promise.resolve();
   let nextLayer = 0;
   let isStopped = false;
+  const matrices = createMatrices((view) => engine.ask('matrix', { model: store.state.model, view }));
 
   const current = () => (store.state.model === 'untrained' ? null : (known[store.state.model] ?? null));
   const isReady = () => build !== null && (store.state.model === 'untrained' || current() !== null);
@@ -58,9 +60,27 @@ export function createSession(store, shown, engine, stored) {
     store.set(existing(store.state, run, shown.state.writing !== null));
     wanted.delete('matrix');
     const view = viewOf(store.state, run);
-    const matrix = await engine.ask('matrix', { model: store.state.model, view });
+    const matrix = await matrices.of(run, view);
     if (wanted.has('run')) return; // a later one is on its way
+    if (!sameView(view, viewOf(store.state, run))) {
+      wanted.add('matrix');
+      if (run === shown.state.run) return; // nobody waits for this view any more
+    }
     shown.set({ run, matrix, view, ...more });
+  }
+
+  /** The matrix that the state asks for: at once where it is known. */
+  function review() {
+    const { run, isStored, writing } = shown.state;
+    if (!run) return;
+    store.set(existing(store.state, run, writing !== null));
+    const view = viewOf(store.state, run);
+    const matrix = isStored ? stored.matrixOf(view) : matrices.known(run, view);
+    if (!matrix) want('matrix');
+    else {
+      wanted.delete('matrix');
+      shown.set({ matrix, view });
+    }
   }
 
   /** @type {Record<Job, () => Promise<void>>} */
@@ -176,7 +196,7 @@ export function createSession(store, shown, engine, stored) {
       return;
     }
     if (kRerun.some(has)) compute();
-    else if (kReview.some(has)) want('matrix');
+    else if (kReview.some(has)) review();
     if (has('hideFirst')) nextLayer = 0;
     if (has('hideFirst')) want('thumbnails');
     if (has('focus') || has('lens')) want('row');
@@ -200,7 +220,7 @@ export function createSession(store, shown, engine, stored) {
         if (store.state.model === 'untrained') await compute();
         known.trained = {
           info: await engine.ask('loadTrained', undefined, showProgress),
-          ...{ stored, scores: null, effects: new Map() },
+          ...{ stored: stored.scores, scores: null, effects: new Map() },
         };
         shown.set({ progress: null });
         await compute();
@@ -239,6 +259,12 @@ export function createSession(store, shown, engine, stored) {
       });
       const whole = run && viewOf({ ...store.state, ...plain }, run);
       return whole ? engine.ask('matrix', { model: store.state.model, view: { ...whole, ...view } }) : null;
+    },
+
+    /** The logit lens on a row of the run that is shown, whether the page shows it or not. @param {number} row */
+    lensAt(row) {
+      const { model } = store.state;
+      return model === 'untrained' ? Promise.resolve([]) : engine.ask('lens', { model, row });
     },
 
     /** Until the views show what the latest settings ask for. */

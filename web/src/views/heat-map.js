@@ -8,7 +8,7 @@ import { kLabelGap, kLineHeight, labelFont } from './map-layout.js';
 /** @import { Scale } from '../scale.js' */
 /** @import { Matrix } from '../types.js' */
 /** @import { Layout } from './map-layout.js' */
-/** @typedef {{ ink: string, faint: string, line: string, ground: string, accent: string }} Colors */
+/** @import { Colors } from './theme-colors.js' */
 /**
  * @typedef {object} Picture
  * @property {Matrix} matrix
@@ -94,7 +94,7 @@ function drawPixels(context, { part, left, top, cell, high }, picture) {
 }
 
 /** @param {Matrix} matrix @param {import('./map-layout.js').Part} part */
-function cut({ data, from, columns }, part) {
+export function cut({ data, from, columns }, part) {
   const values = new Float32Array(part.rows * part.columns);
   for (let i = 0; i < part.rows; i++) {
     const first = (part.row + i - from) * columns + part.column;

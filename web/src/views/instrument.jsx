@@ -64,7 +64,7 @@ export function mountInstrument(app) {
   render(<Instrument app={app} onRedraw={onRedraw} />, byId('instrument'));
   render(<WhatIf app={app} />, byId('what-if'));
   document.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape') app.store.set({ locked: false });
+    if (event.key === 'Escape') app.store.set({ locked: false, peek: null });
   });
   return () => redraw();
 }

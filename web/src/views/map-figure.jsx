@@ -36,7 +36,7 @@ export function MapFigure({ app, onMap }) {
 
 /** @param {{ app: App }} props */
 function Title({ app }) {
-  const { off } = useStore(app.store, 'off', 'show');
+  const { off, peek } = useStore(app.store, 'off', 'peek');
   const { run, view, scores } = useStore(app.shown, 'run', 'view', 'scores');
   if (!run || !view) return null;
   const head = view.combine === 'one' ? view.of[0] : null;
@@ -48,6 +48,7 @@ function Title({ app }) {
         {head && scores ? ` · ${roleOf(scores, head)}` : ''}
         {isOff ? ' · off' : ''}
         {view.show === 'scores' ? ' · scores' : view.show === 'change' ? ' · what has changed' : ''}
+        {peek && <span class="passing">in passing: a click keeps it</span>}
       </p>
       {head && (
         <p id="head-scores" class="note number">
@@ -95,9 +96,9 @@ function Readout({ app }) {
 /** @param {{ app: App }} props */
 function MapTools({ app }) {
   const { store, shown } = app;
-  const { show, combine, zoom, newOnly, locked } = useStore(store, 'show', 'combine', 'zoom', 'newOnly', 'locked');
-  const { run, matrix } = useStore(shown, 'matrix');
-  if (!run || !matrix) return null;
+  const { combine, zoom, newOnly, locked } = useStore(store, 'combine', 'zoom', 'newOnly', 'locked');
+  const { run, matrix, view } = useStore(shown, 'run', 'view');
+  if (!run || !matrix || !view) return null;
   const near = (/** @type {number} */ factor) =>
     store.set({ zoom: zoomed(partOf(matrix, store.state.zoom), matrix.columns, store.state.focus, factor) });
   return (
@@ -110,7 +111,7 @@ function MapTools({ app }) {
           { value: 'scores', label: 'Scores', isDisabled: combine === 'rollout' },
           { value: 'change', label: 'Change', isDisabled: !run.changed },
         ]}
-        value={combine === 'rollout' && show === 'scores' ? 'weights' : show}
+        value={view.show}
         onChange={(next) => store.set({ show: next })}
       />
       <fieldset class="zoom">

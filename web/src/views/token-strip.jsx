@@ -1,6 +1,6 @@
 // The text as tokens, with the heaviest weights of the row in focus as arcs over it.
-import { curveBasis, line } from 'd3-shape';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { pathOf } from './arc-path.js';
 import { useStore } from './use-store.js';
 import { formatValue, valueAt } from './words.js';
 
@@ -59,7 +59,11 @@ export function TokenStrip({ app }) {
   useLayoutEffect(() => {
     const items = list.current?.children;
     if (!items || !matrix || items.length !== matrix.columns) return setArcs([]);
-    setArcs(heaviest(matrix, row, state.arcs).map((each) => ({ ...each, path: pathOf(items, row, each.column) })));
+    setArcs(
+      heaviest(matrix, row, state.arcs).map((each) => ({
+        ...{ ...each, path: pathOf(boxOf(items[row]), boxOf(items[each.column])) },
+      })),
+    );
   }, [matrix, row, state.arcs, size]);
   useEffect(() => {
     const node = list.current;
@@ -195,50 +199,8 @@ function handlers({ store, shown }) {
   };
 }
 
-const curve = line().curve(curveBasis);
-
-/** From the token that asks to the one that is asked, over the tokens; to another line, from its top to the other's bottom. @param {HTMLCollection} items @param {number} row @param {number} column */
-function pathOf(items, row, column) {
-  const box = (/** @type {number} */ i) => {
-    const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = /** @type {HTMLElement} */ (items[i]);
-    return { x: offsetLeft + offsetWidth / 2, top: offsetTop, bottom: offsetTop + offsetHeight };
-  };
-  const from = box(row);
-  const to = box(column);
-  if (row === column) {
-    const y = from.top - 1;
-    return (
-      curve([
-        [from.x - 7, y],
-        [from.x - 12, y - 12],
-        [from.x, y - 24],
-        [from.x + 12, y - 12],
-        [from.x + 7, y],
-      ]) ?? ''
-    );
-  }
-  if (from.top === to.top) {
-    const rise = Math.min(34, 12 + Math.abs(to.x - from.x) / 12);
-    const y = from.top - 1;
-    const third = (to.x - from.x) / 6;
-    return (
-      curve([
-        [from.x, y],
-        [from.x + third, y - rise],
-        [to.x - third, y - rise],
-        [to.x, y],
-      ]) ?? ''
-    );
-  }
-  const isAbove = to.top < from.top;
-  const [start, end] = isAbove ? [from.top - 1, to.bottom + 1] : [from.bottom + 1, to.top - 1];
-  const bend = isAbove ? -14 : 14;
-  return (
-    curve([
-      [from.x, start],
-      [from.x, start + bend],
-      [to.x, end - bend],
-      [to.x, end],
-    ]) ?? ''
-  );
+/** @param {Element} item @returns {import('./arc-path.js').Box} */
+function boxOf(item) {
+  const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = /** @type {HTMLElement} */ (item);
+  return { x: offsetLeft + offsetWidth / 2, top: offsetTop, bottom: offsetTop + offsetHeight };
 }
