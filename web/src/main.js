@@ -30,21 +30,6 @@ async function start() {
   controls.show(store.state);
   createProgress(shown);
   createProseFacts(shown);
-  if (isStored(store.state)) {
-    store.set(existing(store.state, storedRun, false));
-    shown.set(storedExample(store.state));
-  }
-
-  const engine = createEngine();
-  const session = createSession(store, shown, engine, { scores: storedScores, matrixOf: storedMatrix });
-  const redraw = mountInstrument({ store, shown, session });
-  createThemeSwitch(redraw);
-  performance.mark('painted');
-
-  createOwnModel(async (files) => {
-    if (await session.openOwn(files)) controls.offerOwn();
-    controls.show(store.state);
-  });
   store.subscribe((state, changed) => {
     if (changed.has('locked') || kSettings.some((name) => changed.has(name))) {
       controls.show(state);
@@ -52,6 +37,22 @@ async function start() {
     }
   });
   window.addEventListener('hashchange', () => store.set({ locked: false, ...settingsFromHash(location.hash) }));
+  const engine = createEngine();
+  const session = createSession(store, shown, engine, { scores: storedScores, matrixOf: storedMatrix });
+  createOwnModel(async (files) => {
+    if (await session.openOwn(files)) controls.offerOwn();
+    controls.show(store.state);
+  });
+
+  await nextTask();
+  if (isStored(store.state)) {
+    store.set(existing(store.state, storedRun, false));
+    shown.set(storedExample(store.state));
+  }
+  await nextTask();
+  createThemeSwitch(await mountInstrument({ store, shown, session }));
+  performance.mark('painted');
+
   const ready = session.start();
   // The example is painted before the lesson comes.
   const coming = import('./lesson/lesson.jsx').then(({ showLesson }) =>
@@ -61,6 +62,9 @@ async function start() {
   keepOffline();
   return Object.assign(session, { lesson });
 }
+
+/** All at once, what follows would hold the page up. */
+const nextTask = () => new Promise((resolve) => setTimeout(resolve));
 
 /** Once the reader pauses: browsers limit how often the address may change. */
 const writeAddress = afterPause(kPause, (/** @type {State} */ state) => {

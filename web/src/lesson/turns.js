@@ -1,5 +1,5 @@
-// The sections are drawn in turns, each in a task of its own and those near the reader first: all at once they would
-// hold the page up.
+// The lesson is drawn part by part, each in a task of its own and those near the reader first: all at once they, and the
+// layout that follows, would hold the page up.
 
 /** @typedef {import('./context.js').Lesson} Lesson */
 /** @typedef {{ place: number, draw: (lesson: Lesson) => void }} Part `place`: the number of its section */
@@ -22,7 +22,9 @@ export function createTurns() {
     }
     waiting.delete(part);
     part.draw(latest);
-    setTimeout(take);
+    // What the reader sees doesn't wait; of the rest each frame lays out one part.
+    if (part.place === near || document.hidden) setTimeout(take);
+    else requestAnimationFrame(() => setTimeout(take));
   }
 
   /** @param {Iterable<Part>} some */

@@ -1,6 +1,7 @@
 // The text as tokens, with the heaviest weights of the row in focus as arcs over it.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { pathOf } from './arc-path.js';
+import { useGrowing } from './use-growing.js';
 import { useStore } from './use-store.js';
 import { formatValue, valueAt } from './words.js';
 
@@ -23,6 +24,9 @@ export function heaviest(matrix, row, count) {
   return found;
 }
 
+/** @type {string[]} */
+const kNone = [];
+
 /** @param {{ app: App }} props */
 export function TokenStrip({ app }) {
   const { store, shown } = app;
@@ -31,7 +35,7 @@ export function TokenStrip({ app }) {
   const list = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [arcs, setArcs] = useState(/** @type {Arc[]} */ ([]));
   const [size, setSize] = useState('');
-  const tokens = run?.tokens ?? [];
+  const tokens = useGrowing(run?.tokens ?? kNone);
   const prompt = run?.prompt ?? 0;
   const { row, column } = state.focus;
 

@@ -13,6 +13,7 @@ import {
 } from '../checkpoint/questions.jsx';
 import { useAnswer, useLesson, useVisit } from '../context.js';
 import { rowOf } from '../numbers.js';
+import { InTurn } from '../parts/in-turn.jsx';
 import { Section } from '../parts/section.jsx';
 import { cellOf } from '../parts/token-picker.jsx';
 
@@ -31,7 +32,9 @@ export function Checkpoint() {
       <QuestionCard number={1} question={costQuestion}>
         <CostMeasurement />
       </QuestionCard>
-      <Others />
+      <InTurn place={6}>
+        <Others />
+      </InTurn>
     </Section>
   );
 }

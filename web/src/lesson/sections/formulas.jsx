@@ -4,6 +4,7 @@ import { headName } from '../../state.js';
 import { useLesson } from '../context.js';
 import { firstOf, fixed, masked, sizeText } from '../numbers.js';
 import { Formula } from '../parts/formula.jsx';
+import { InTurn } from '../parts/in-turn.jsx';
 import { Rope } from '../parts/rope.jsx';
 import { Section } from '../parts/section.jsx';
 import { TensorMap } from '../parts/tensor-map.jsx';
@@ -76,7 +77,9 @@ export function Formulas() {
         All of it in one line. Point at a symbol, or choose it below: it lights up the tensor that it names, as it is
         now, for your text.
       </p>
-      <Symbols />
+      <InTurn place={2}>
+        <Symbols />
+      </InTurn>
       <MaskChoice />
       <p>
         So far nothing says where a token stands: a sum doesn’t know the order of its terms. Rotary positions (RoPE)
@@ -92,7 +95,9 @@ export function Formulas() {
         Here are a query and a key of your text as clock hands. Shift both, and the score stays; move one, and it
         changes.
       </p>
-      <Rope />
+      <InTurn place={2}>
+        <Rope />
+      </InTurn>
     </Section>
   );
 }
