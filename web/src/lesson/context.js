@@ -1,6 +1,6 @@
 // What every part of the lesson shares: the reader's choices, and the worker's answers.
 import { createContext } from 'preact';
-import { useContext, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 /** @import { Calls, Engine } from '../engine/client.js' */
 /** @import { State, Store } from '../state.js' */
@@ -41,8 +41,9 @@ const kPause = 150; // ms
  */
 export function useStore(store, isLong) {
   const [state, setState] = useState(store.state);
-  useEffect(() => {
+  useLayoutEffect(() => {
     let timer = 0;
+    setState(store.state); // it may have changed since it was drawn
     const stop = store.subscribe((now, changed) => {
       clearTimeout(timer);
       if (isLong() && [...changed].every((name) => kPointing.has(name))) {

@@ -92,16 +92,24 @@ export const kSteps = [
       { tensor: steps.v, name: 'V', says: `values, head ${steps.kvHead}`, rows: 'column', marksChannel: true },
     ],
     channels: (steps) => steps?.D ?? 0,
-    arithmetic: ({ steps, row, channel }) =>
+    withKey: true,
+    arithmetic: ({ steps, row, column, channel }) =>
       steps.x && steps.parameters ? (
-        <Terms
-          label="A query as a sum of products"
-          heads={['Channel of X', 'x', 'W', 'x · W']}
-          terms={projected(steps.x, steps.parameters.q, row, channel)}
-          sum={`Q[${row}, ${channel}]`}
-          total={at(steps.q, row, channel)}
-          most={8}
-        />
+        <>
+          <Terms
+            label="A query as a sum of products"
+            heads={['Channel of X', 'x', 'W', 'x · W']}
+            terms={projected(steps.x, steps.parameters.q, row, channel)}
+            sum={`Q[${row}, ${channel}]`}
+            total={at(steps.q, row, channel)}
+            most={8}
+          />
+          <Line>
+            From {quoted(steps, column)}, with the other two matrices: K[{column}, {channel}] ={' '}
+            <b id="key-in-focus">{fixed(at(steps.k, column, channel))}</b>, V[{column}, {channel}] ={' '}
+            <b id="value-in-focus">{fixed(at(steps.v, column, channel))}</b>
+          </Line>
+        </>
       ) : (
         <p class="note">{kHidden}</p>
       ),
