@@ -235,19 +235,21 @@ test('one head off and on, by its switch', async () => {
 });
 
 test('the text once more behind itself, by one click: the induction head copies, and the page says how much', async () => {
-  await visit('#text=Zorblat+quim+vexil&head=1.1', {}, async (page) => {
-    await measuresOf(page);
+  await visit('#text=blue+seven+window+candle+river+stone.&head=1.1', {}, async (page) => {
+    const { scores } = await measuresOf(page);
+    const best = Math.max(...scores.induction.flat());
+    const at = [4, scores.induction[4].indexOf(best)];
     await page.getByRole('button', { name: 'Your text twice' }).click();
     const state = await stateOf(page);
-    assert.equal(state.state.text, 'Zorblat quim vexil Zorblat quim vexil');
-    assert.deepEqual(state.state.at, [4, 0], 'the first of the induction heads');
+    assert.equal(state.state.text, 'blue seven window candle river stone. blue seven window candle river stone.');
+    assert.deepEqual(state.state.at, at, 'the head with the highest score');
     const weights = state.tokens.flatMap((token, row) => {
       const before = state.tokens.lastIndexOf(token, row - 1);
-      return row > 0 && before >= 0 && before + 1 < row ? [weightAt(state, [4, 0], row, before + 1)] : [];
+      return row > 0 && before >= 0 && before + 1 < row ? [weightAt(state, at, row, before + 1)] : [];
     });
     const mean = weights.reduce((sum, weight) => sum + weight, 0) / weights.length;
     assert.ok(mean > 0.4, `${mean} over ${weights.length} rows`);
-    const said = `On this text ${weights.length} tokens come again; from there L4·H0 gives ${mean.toFixed(2)} `;
+    const said = `On this text ${weights.length} tokens come again; from there L4·H${at[1]} gives ${mean.toFixed(2)} `;
     assert.ok((await page.locator('#head-here').textContent()).startsWith(said));
   });
 });

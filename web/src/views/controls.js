@@ -4,7 +4,7 @@ import { kHeadChoices } from '../state.js';
 import { byId, element } from './element.js';
 import { formatCount } from './format.js';
 
-/** @import { HeadScores, ModelInfo, Run } from '../types.js' */
+/** @import { HeadName, HeadScores, ModelInfo, Run } from '../types.js' */
 /** @import { ShownStore } from '../shown.js' */
 /** @import { State, Store } from '../state.js' */
 
@@ -74,7 +74,8 @@ export function createControls(store, shown) {
  * @param {State} state @param {HeadScores | null} scores @returns {Partial<State>}
  */
 function repeated({ text, at }, scores) {
-  const [head = at] = scores ? headsWith(scores, 'induction') : [];
+  const score = (/** @type {HeadName} */ [layer, head]) => scores?.induction[layer][head] ?? 0;
+  const [head = at] = scores ? headsWith(scores, 'induction').sort((a, b) => score(b) - score(a)) : [];
   const once = text.trim();
   return { text: `${once} ${once}`, at: head, combine: 'one', show: 'weights', locked: false };
 }

@@ -3,7 +3,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Segments } from './parts.jsx';
 import { heaviestOf } from './token-strip.jsx';
-import { useStore } from './use-store.js';
+import { useCalmFocus, useStore } from './use-store.js';
 import { formatValue, kQuantities, valueAt, viewName, whyEmpty } from './words.js';
 
 /** @import { Matrix, MatrixView } from '../types.js' */
@@ -43,8 +43,9 @@ function linesOf(matrix, view, values, row) {
 /** @param {{ app: App }} props */
 export function RowPanel({ app }) {
   const { store, shown } = app;
-  const { focus, rows, add, locked } = useStore(store, 'focus', 'rows', 'add', 'locked');
+  const { rows, add, locked } = useStore(store, 'rows', 'add', 'locked');
   const { run, matrix, view } = useStore(shown, 'matrix');
+  const focus = useCalmFocus(store, matrix);
   const panel = useRef(/** @type {HTMLElement | null} */ (null));
   // Behind all that changes in this frame: to ask for a place lays it out.
   useLayoutEffect(() => {

@@ -1,7 +1,7 @@
 // The text as tokens, with the heaviest weights of the row in focus as arcs over it.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { pathOf } from './arc-path.js';
-import { useStore } from './use-store.js';
+import { useCalmFocus, useStore } from './use-store.js';
 import { formatValue } from './words.js';
 
 /** @import { App } from './use-store.js' */
@@ -31,14 +31,14 @@ export function heaviest({ data, from, columns }, row, count) {
 /** @param {{ app: App }} props */
 export function TokenStrip({ app }) {
   const { store, shown } = app;
-  const state = useStore(store, 'focus', 'locked', 'arcs', 'rows');
+  const state = useStore(store, 'locked', 'arcs', 'rows');
   const { run, matrix, view } = useStore(shown, 'matrix', 'writing');
+  const { row, column } = useCalmFocus(store, matrix);
   const strip = useRef(/** @type {HTMLDivElement | null} */ (null));
   const list = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [{ boxes, room }, setPlaces] = useState(kNowhere);
   const tokens = run?.tokens ?? kNoTokens;
   const prompt = run?.prompt ?? 0;
-  const { row, column } = state.focus;
 
   // The same elements while the tokens are the same: moving the focus costs nothing here.
   const items = useMemo(
