@@ -72,7 +72,7 @@ test('the pointer over a thumbnail shows its head in every view, a click keeps i
     await page.getByRole('radio', { name: /^L2·H3/ }).hover();
     const over = await viewed(page);
     assert.deepEqual([over.at, over.peek, over.row], [[4, 2], [2, 3], rowOf(state, [2, 3])]);
-    assert.match(await page.locator('#head-title').textContent(), /^L2·H3 · previous token.*a click keeps it$/);
+    assert.match(await page.locator('#head-title').textContent(), /^L2·H3 · previous token.*preview$/);
     assert.match(await page.locator('#row-panel caption').textContent(), /^L2·H3 · row 33/);
     assert.match(await page.locator('#readout').textContent(), /^L2·H3 · 33/);
     assert.match(await arcs(), new RegExp(`^${Math.max(...rowOf(state, [2, 3])).toFixed(3)}: 33`));
@@ -231,5 +231,25 @@ test('one head off and on, by its switch', async () => {
     assert.notDeepEqual(off.candidates, before.candidates);
     await page.getByLabel('L4·H2 on').click();
     assert.deepEqual((await stateOf(page)).candidates, before.candidates);
+  });
+});
+
+test('the text once more behind itself, by one click: the induction head copies, and the page says how much', async () => {
+  await visit('#text=blue+seven+window+candle+river+stone.&head=1.1', {}, async (page) => {
+    const { scores } = await measuresOf(page);
+    const best = Math.max(...scores.induction.flat());
+    const at = [4, scores.induction[4].indexOf(best)];
+    await page.getByRole('button', { name: 'Your text twice' }).click();
+    const state = await stateOf(page);
+    assert.equal(state.state.text, 'blue seven window candle river stone. blue seven window candle river stone.');
+    assert.deepEqual(state.state.at, at, 'the head with the highest score');
+    const weights = state.tokens.flatMap((token, row) => {
+      const before = state.tokens.lastIndexOf(token, row - 1);
+      return row > 0 && before >= 0 && before + 1 < row ? [weightAt(state, at, row, before + 1)] : [];
+    });
+    const mean = weights.reduce((sum, weight) => sum + weight, 0) / weights.length;
+    assert.ok(mean > 0.4, `${mean} over ${weights.length} rows`);
+    const said = `On this text ${weights.length} tokens come again; from there L4·H${at[1]} gives ${mean.toFixed(2)} `;
+    assert.ok((await page.locator('#head-here').textContent()).startsWith(said));
   });
 });

@@ -53,6 +53,7 @@ export function storedExample(state) {
     ...kNothingShown,
     model: /** @type {Shown['model']} */ (/** @type {unknown} */ (info)),
     ...{ run: storedRun, view, scores: storedScores, candidates: stored.candidates, isStored: true },
+    nextRow: tokens.length - 1,
     matrix: matrixOf(view, source, null),
     thumbnails: kRules.map((_, layer) => thumbnailsOf(source, layer, thumbnailPixels(), state.hideFirst)),
   };

@@ -2,6 +2,7 @@
 import { createEngine } from './engine/client.js';
 import { isStored, storedExample, storedMatrix, storedRun, storedScores } from './example.js';
 import { keepOffline } from './offline.js';
+import { afterPause } from './pause.js';
 import { createSession } from './session.js';
 import { existing, kNothingShown } from './shown.js';
 import { createStore, hashFromSettings, kSettings, settingsFromHash } from './state.js';
@@ -33,7 +34,7 @@ async function start() {
   store.subscribe((state, changed) => {
     if (changed.has('locked') || kSettings.some((name) => changed.has(name))) {
       controls.show(state);
-      writeAddress(state);
+      writeAddress.ask(state);
     }
   });
   window.addEventListener('hashchange', () => store.set({ locked: false, ...settingsFromHash(location.hash) }));
@@ -70,19 +71,6 @@ const nextTask = () => new Promise((resolve) => setTimeout(resolve));
 const writeAddress = afterPause(kPause, (/** @type {State} */ state) => {
   history.replaceState(null, '', `${location.pathname}${location.search}${hashFromSettings(state)}`);
 });
-
-/**
- * @template T
- * @param {number} milliseconds @param {(value: T) => void} action with the last value
- * @returns {(value: T) => void}
- */
-function afterPause(milliseconds, action) {
-  let timer = 0;
-  return (value) => {
-    clearTimeout(timer);
-    timer = window.setTimeout(action, milliseconds, value);
-  };
-}
 
 // Read by the tests, and by anyone with a console: the state behind the picture.
 Object.assign(window, { attentionPage: await start() });

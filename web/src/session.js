@@ -2,6 +2,7 @@
 // measurements behind them.
 import { createMatrices, sameView } from './matrices.js';
 import { measure } from './measuring.js';
+import { afterPause } from './pause.js';
 import { existing, thumbnailPixels, viewOf } from './shown.js';
 import { kDefaults } from './state.js';
 
@@ -19,6 +20,8 @@ const kRerun = [
 ];
 /** @type {readonly (keyof State)[]} */
 const kReview = ['at', 'peek', 'combine', 'chosen', 'show', 'hideFirst', 'mass', 'newOnly'];
+
+const kRest = 40; // milliseconds
 
 /** The most urgent first. @typedef {'run' | 'write' | 'matrix' | 'row' | 'thumbnails'} Job */
 /** @type {readonly Job[]} */
@@ -112,7 +115,7 @@ export function createSession(store, shown, engine, stored) {
       const { row } = focus;
       const candidates = await engine.ask('predict', { model, row });
       const layers = lens ? await engine.ask('lens', { model, row }) : [];
-      if (!wanted.has('run')) shown.set({ candidates, lens: layers });
+      if (!wanted.has('run')) shown.set({ candidates, lens: layers, nextRow: row });
     },
 
     /** Of one layer; the others follow as long as nothing is more urgent. */
@@ -177,6 +180,9 @@ export function createSession(store, shown, engine, stored) {
     return running ?? Promise.resolve();
   }
 
+  // On the way over many rows nobody reads what comes next.
+  const rest = afterPause(kRest, () => want('row'));
+
   /** @returns {Promise<void>} */
   function compute() {
     const language = current();
@@ -199,7 +205,8 @@ export function createSession(store, shown, engine, stored) {
     else if (kReview.some(has)) review();
     if (has('hideFirst')) nextLayer = 0;
     if (has('hideFirst')) want('thumbnails');
-    if (has('focus') || has('lens')) want('row');
+    if (has('lens')) want('row');
+    else if (has('focus') && state.focus.row !== shown.state.nextRow) rest.ask(undefined);
   });
 
   /** @param {Progress} progress */
@@ -269,7 +276,7 @@ export function createSession(store, shown, engine, stored) {
 
     /** Until the views show what the latest settings ask for. */
     async settled() {
-      while (running) await running;
+      for (let next = running ?? rest.waiting; next; next = running ?? rest.waiting) await next;
     },
     /** Until the labels and the effects are measured, too. */
     async measured() {

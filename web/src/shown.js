@@ -15,6 +15,7 @@ import { allHeads, createStore } from './state.js';
  * @property {(Thumbnails | null)[]} thumbnails by layer
  * @property {readonly Candidate[]} candidates
  * @property {readonly LensLayer[]} lens
+ * @property {number} nextRow the row that candidates and lens are of
  * @property {HeadScores | null} scores
  * @property {{ before: Effect | null, after: Effect | null }} effects null where it is being measured
  * @property {Progress | null} progress
@@ -29,7 +30,7 @@ const kMostThumbnailPixels = 128;
 
 export const kNothingShown = /** @type {Shown} */ ({
   ...{ build: null, model: null, run: null, matrix: null, view: null, thumbnails: [], candidates: [], lens: [] },
-  ...{ scores: null, effects: { before: null, after: null }, progress: null, failure: '' },
+  ...{ nextRow: 0, scores: null, effects: { before: null, after: null }, progress: null, failure: '' },
   ...{ isStored: false, writing: null },
 });
 

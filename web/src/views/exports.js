@@ -33,8 +33,9 @@ export function nameOf(kind, { state, shown }) {
   const base = fileName(shown.view, shown.run);
   if (kind === 'matrix') return base;
   if (kind === 'heads') return 'attention-heads';
-  const row = state.rows.length > 0 && kind === 'row' ? state.rows.join('-') : state.focus.row;
-  return kind === 'next' || kind === 'lens' ? `attention-${kind}-${row}` : `${base}-${kind}-${row}`;
+  if (kind === 'next') return `attention-next-${shown.nextRow}`;
+  if (kind === 'lens') return `attention-lens-${state.focus.row}`;
+  return `${base}-${kind}-${state.rows.length > 0 && kind === 'row' ? state.rows.join('-') : state.focus.row}`;
 }
 
 /** The row in focus, or those that are added up. @param {Given} given */
@@ -151,7 +152,7 @@ export async function* jsonOf(kind, given) {
       ? { layer: { heads, causal, rope, seed } }
       : { off, whatIf: { mask, scale, temperature, rotary, softcap, window } }),
   };
-  if (kind === 'next') yield JSON.stringify({ ...common, row: state.focus.row, next: candidates });
+  if (kind === 'next') yield JSON.stringify({ ...common, row: shown.nextRow, next: candidates });
   else if (kind === 'lens') yield JSON.stringify({ ...common, row: state.focus.row, lens });
   else if (kind === 'heads') yield* withList(common, 'heads', headTexts(given));
   else {

@@ -33,6 +33,7 @@ export function HeadGrid({ app }) {
   const { run, thumbnails, scores } = useStore(shown, 'run', 'thumbnails', 'scores');
   const grid = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [stop, setStop] = useState(/** @type {HeadName | null} */ (null)); // where the keys are
+  useCellMarks(app, grid);
   if (!run) return null;
   const { layers, heads } = run;
   const isOne = state.combine === 'one';
@@ -135,6 +136,24 @@ export function HeadGrid({ app }) {
         ))}
       </div>
     </div>
+  );
+}
+
+/** Where the cell in focus is in a thumbnail, for its style alone. @param {App} app @param {{ current: HTMLElement | null }} grid */
+function useCellMarks({ store, shown }, grid) {
+  const mark = () => {
+    const T = shown.state.run?.tokens.length ?? 1;
+    const { row, column } = store.state.focus;
+    grid.current?.style.setProperty('--row', ((row + 0.5) / T).toFixed(3));
+    grid.current?.style.setProperty('--column', ((column + 0.5) / T).toFixed(3));
+  };
+  useLayoutEffect(mark);
+  useLayoutEffect(
+    () =>
+      store.subscribe((_, changed) => {
+        if (changed.has('focus')) mark();
+      }),
+    [],
   );
 }
 

@@ -1,14 +1,14 @@
 // The matrix in focus with its title, its tools and the cell in focus in words.
 import { useEffect, useRef } from 'preact/hooks';
 import { roleOf } from '../roles.js';
-import { sameHead } from '../state.js';
+import { headName, sameHead } from '../state.js';
 import { createFocusMap } from './focus-map.js';
 import { partOf, zoomed } from './map-layout.js';
 import { Segments, Steps, Switch } from './parts.jsx';
 import { useStore } from './use-store.js';
 import { formatValue, valueAt, viewName, whyEmpty } from './words.js';
 
-/** @import { HeadName, HeadScores } from '../types.js' */
+/** @import { HeadName, HeadScores, Matrix } from '../types.js' */
 /** @import { App } from './use-store.js' */
 
 /** @param {{ app: App, onMap: (draw: () => void) => void }} props */
@@ -27,9 +27,10 @@ export function MapFigure({ app, onMap }) {
         <Title app={app} />
         <Readout app={app} />
       </figcaption>
-      <MapTools app={app} />
       <div class="canvases" id="map" ref={place} />
+      <MapTools app={app} />
       <ViewOptions app={app} />
+      <Averages app={app} />
     </figure>
   );
 }
@@ -42,28 +43,62 @@ function Title({ app }) {
   const head = view.combine === 'one' ? view.of[0] : null;
   const isOff = head && off.some((each) => sameHead(each, head));
   return (
+    <p id="head-title" class="head-title">
+      <b>{viewName(view, run)}</b>
+      {head && scores ? ` · ${roleOf(scores, head)}` : ''}
+      {isOff ? ' · off' : ''}
+      {view.show === 'scores' ? ' · scores' : view.show === 'change' ? ' · what has changed' : ''}
+      {peek && (
+        <span class="passing" title="A click keeps it">
+          preview
+        </span>
+      )}
+    </p>
+  );
+}
+
+/** What the label of a head goes by, and what the head does here. @param {{ app: App }} props */
+function Averages({ app }) {
+  const { run, matrix, view, scores } = useStore(app.shown, 'matrix', 'view', 'scores');
+  if (!run || !matrix || view?.combine !== 'one') return null;
+  const isWhole = view.show === 'weights' && !view.hideFirst && view.mass === 1;
+  const { rows, mean } = isWhole ? copyingIn(run.tokens, matrix) : { rows: 0, mean: 0 };
+  return (
     <>
-      <p id="head-title" class="head-title">
-        <b>{viewName(view, run)}</b>
-        {head && scores ? ` · ${roleOf(scores, head)}` : ''}
-        {isOff ? ' · off' : ''}
-        {view.show === 'scores' ? ' · scores' : view.show === 'change' ? ' · what has changed' : ''}
-        {peek && <span class="passing">in passing: a click keeps it</span>}
-      </p>
-      {head && (
+      {scores && (
         <p id="head-scores" class="note number">
-          {scores ? averagesOf(scores, head) : ''}
+          {averagesOf(scores, view.of[0])}
+        </p>
+      )}
+      {rows > 0 && (
+        <p id="head-here" class="note number">
+          {`On this text ${rows === 1 ? '1 token comes' : `${rows} tokens come`} again; from there ${headName(view.of[0])} gives ${mean.toFixed(2)} to the token behind the former place.`}
         </p>
       )}
     </>
   );
 }
 
+/** The mean weight of what followed a token the last time it came. @param {readonly string[]} tokens @param {Matrix} matrix */
+function copyingIn(tokens, matrix) {
+  /** @type {Map<string, number>} */
+  const last = new Map();
+  let [rows, sum] = [0, 0];
+  tokens.forEach((token, row) => {
+    const before = last.get(token);
+    last.set(token, row);
+    if (before === undefined || before + 1 === row || row < matrix.from) return;
+    rows++;
+    sum += valueAt(matrix, row, before + 1) || 0;
+  });
+  return { rows, mean: rows > 0 ? sum / rows : 0 };
+}
+
 /** @param {HeadScores} scores @param {HeadName} head */
 function averagesOf(scores, [layer, head]) {
   const value = (/** @type {number[][]} */ averages) => averages[layer][head].toFixed(2);
   return (
-    `Average: token before ${value(scores.previous)} · induction ${value(scores.induction)} · ` +
+    `Averages of ${headName([layer, head])}: token before ${value(scores.previous)} · induction ${value(scores.induction)} · ` +
     `itself ${value(scores.itself)} · first ${value(scores.first)}`
   );
 }

@@ -54,7 +54,7 @@ export function drawRow(given) {
 }
 
 /** @param {Given} given @returns {Drawing} */
-export function drawNext({ state, shown: { run, candidates } }) {
+export function drawNext({ shown: { run, candidates, nextRow } }) {
   const { accent, bar } = themeColors();
   const lines = candidates.map(({ token, before, after }) => ({
     name: token,
@@ -63,7 +63,7 @@ export function drawNext({ state, shown: { run, candidates } }) {
       { share: after, text: formatPercent(after), fill: accent },
     ],
   }));
-  const title = `Next token after ${state.focus.row} “${run.tokens[state.focus.row]}”`;
+  const title = `Next token after ${nextRow} “${run.tokens[nextRow]}”`;
   return listOf(title, lines, run.changed ? 'Above: as trained. Below: as it was changed.' : '');
 }
 
