@@ -37,22 +37,132 @@ test('a thumbnail for each head, with the labels of the card, and the scores beh
   });
 });
 
-test('a click and the arrow keys choose a head: matrix, title, readout and table follow', async () => {
+const viewed = (page) =>
+  page.evaluate(async () => {
+    const session = window.attentionPage;
+    await session.settled();
+    return { at: session.state.at, peek: session.state.peek, row: Array.from(session.matrix.data.slice(-34)) };
+  });
+
+/** The last row of a head, as the stored example or the kernels have it. */
+const rowOf = (state, head) => state.tokens.map((_, column) => weightAt(state, head, 33, column));
+
+test('a click chooses a head: matrix, title, readout and table follow', async () => {
   await visit('', {}, async (page) => {
     const state = await stateOf(page);
-    await page.getByRole('radio', { name: /^L2·H2/ }).click();
-    await page.keyboard.press('ArrowRight');
-    await page.keyboard.press('ArrowRight'); // no further head there
+    await page.getByRole('radio', { name: /^L3·H3/ }).click();
+    const { at, row } = await viewed(page);
+    assert.deepEqual([at, row], [[3, 3], rowOf(state, [3, 3])]);
     const chosen = page.locator('.thumbnail[aria-checked=true]');
-    assert.match(await chosen.textContent(), /^L2·H3/);
-    assert.ok(await chosen.evaluate((node) => node === document.activeElement));
-    await page.keyboard.press('ArrowDown');
-    await page.evaluate(() => window.attentionPage.settled());
+    assert.match(await chosen.textContent(), /^L3·H3/);
     assert.match(await page.locator('#head-title').textContent(), /^L3·H3 · previous token$/);
     const value = weightAt(state, [3, 3], 33, 16).toFixed(3);
     assert.equal(await page.locator('#readout').textContent(), `L3·H3 · 33 “ver” asks 16 “·st”: ${value}`);
     assert.match(await page.locator('#row-panel caption').textContent(), /^L3·H3 /);
     assert.ok(await page.getByRole('application', { name: /head L3·H3,/ }).isVisible());
+  });
+});
+
+test('the pointer over a thumbnail shows its head in every view, a click keeps it, leaving goes back', async () => {
+  await visit('', {}, async (page) => {
+    const state = await stateOf(page);
+    const address = page.url();
+    const arcs = () => page.locator('.arcs title').first().textContent();
+    const before = await arcs();
+    await page.getByRole('radio', { name: /^L2·H3/ }).hover();
+    const over = await viewed(page);
+    assert.deepEqual([over.at, over.peek, over.row], [[4, 2], [2, 3], rowOf(state, [2, 3])]);
+    assert.match(await page.locator('#head-title').textContent(), /^L2·H3 · previous token.*preview$/);
+    assert.match(await page.locator('#row-panel caption').textContent(), /^L2·H3 · row 33/);
+    assert.match(await page.locator('#readout').textContent(), /^L2·H3 · 33/);
+    assert.match(await arcs(), new RegExp(`^${Math.max(...rowOf(state, [2, 3])).toFixed(3)}: 33`));
+    assert.match(await page.locator('.thumbnail[aria-checked=true]').textContent(), /^L4·H2/, 'nothing is chosen yet');
+    await page.locator('#head-title').hover();
+    const left = await viewed(page);
+    assert.deepEqual([left.at, left.peek, left.row], [[4, 2], null, rowOf(state, [4, 2])]);
+    assert.equal(await arcs(), before);
+    await page.waitForTimeout(400); // longer than the address waits
+    assert.equal(page.url(), address);
+    await page.getByRole('radio', { name: /^L2·H3/ }).click();
+    await page.locator('#head-title').hover();
+    const kept = await viewed(page);
+    assert.deepEqual([kept.at, kept.peek, kept.row], [[2, 3], null, rowOf(state, [2, 3])]);
+    await page.waitForURL(/head=2\.3/);
+    await page.getByRole('radio', { name: /^L1·H1/ }).hover();
+    assert.deepEqual((await viewed(page)).peek, [1, 1]);
+    await page.keyboard.press('Escape');
+    assert.deepEqual((await viewed(page)).row, rowOf(state, [2, 3]));
+  });
+});
+
+test('the arrow keys show a head in passing, Enter keeps it, Escape and Tab go back', async () => {
+  await visit('', {}, async (page) => {
+    const state = await stateOf(page);
+    const focused = () => page.evaluate(() => document.activeElement.textContent);
+    await page.getByRole('radio', { name: /^L4·H2/ }).focus();
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight'); // no further head there
+    const over = await viewed(page);
+    assert.deepEqual([over.at, over.peek, over.row], [[4, 2], [3, 3], rowOf(state, [3, 3])]);
+    assert.match(await focused(), /^L3·H3/);
+    assert.equal(await page.locator('.thumbnail[tabindex="0"]').count(), 1, 'the heads stay one stop');
+    await page.keyboard.press('Escape');
+    const back = await viewed(page);
+    assert.deepEqual([back.at, back.peek, back.row], [[4, 2], null, rowOf(state, [4, 2])]);
+    assert.match(await focused(), /^L4·H2/);
+    await page.keyboard.press('ArrowLeft');
+    assert.deepEqual((await viewed(page)).peek, [4, 1]);
+    await page.keyboard.press('Tab');
+    assert.deepEqual((await viewed(page)).row, rowOf(state, [4, 2]));
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('Enter');
+    const kept = await viewed(page);
+    assert.deepEqual([kept.at, kept.peek, kept.row], [[4, 1], null, rowOf(state, [4, 1])]);
+    assert.ok(!page.url().includes('3.3'));
+    await page.waitForURL(/head=4\.1/);
+  });
+});
+
+test('with several heads as one the pointer shows each of them alone, a click adds it', async () => {
+  await visit('#view=mean&of=2.2,3.3', {}, async (page) => {
+    const state = await stateOf(page);
+    const mean = (...heads) =>
+      rowOf(state, heads[0]).map((_, c) => heads.reduce((sum, head) => sum + rowOf(state, head)[c], 0) / heads.length);
+    const thumbnail = page.getByRole('checkbox', { name: 'L4·H2 induction' });
+    await thumbnail.hover();
+    assert.deepEqual((await viewed(page)).row, rowOf(state, [4, 2]));
+    await thumbnail.click();
+    assertClose((await viewed(page)).row, mean([2, 2], [3, 3], [4, 2]), { absolute: 1e-6 });
+  });
+});
+
+test('before the model is here a thumbnail shows the stored weights of its head', async () => {
+  const held = async (page) => {
+    await page.route('**/*.safetensors', () => {}); // never answered
+  };
+  await visit('', { arrange: held, wait: false }, async (page) => {
+    await page.getByText('A stored example').waitFor();
+    await page.getByRole('radio', { name: /^L2·H3/ }).hover();
+    assert.match(await page.locator('#head-title').textContent(), /^L2·H3/);
+    assert.match(await page.locator('#row-panel caption').textContent(), /^L2·H3 · row 33/);
+    const previous = page.locator('#row-panel tbody tr').nth(32).locator('td').last();
+    assert.ok(Number(await previous.textContent()) > 0.5, 'a previous-token head');
+  });
+});
+
+test('a quick way over all thumbnails ends at the last: late answers are dropped', async () => {
+  await visit('', {}, async (page) => {
+    const state = await stateOf(page);
+    await page.evaluate(() => {
+      for (const node of document.querySelectorAll('.thumbnail')) {
+        node.dispatchEvent(new PointerEvent('pointerover', { bubbles: true, pointerType: 'mouse' }));
+      }
+    });
+    const { peek, row } = await viewed(page);
+    assert.deepEqual([peek, row], [[4, 3], rowOf(state, [4, 3])]);
+    assert.match(await page.locator('#head-title').textContent(), /^L4·H3/);
   });
 });
 
@@ -121,5 +231,25 @@ test('one head off and on, by its switch', async () => {
     assert.notDeepEqual(off.candidates, before.candidates);
     await page.getByLabel('L4·H2 on').click();
     assert.deepEqual((await stateOf(page)).candidates, before.candidates);
+  });
+});
+
+test('the text once more behind itself, by one click: the induction head copies, and the page says how much', async () => {
+  await visit('#text=blue+seven+window+candle+river+stone.&head=1.1', {}, async (page) => {
+    const { scores } = await measuresOf(page);
+    const best = Math.max(...scores.induction.flat());
+    const at = [4, scores.induction[4].indexOf(best)];
+    await page.getByRole('button', { name: 'Your text twice' }).click();
+    const state = await stateOf(page);
+    assert.equal(state.state.text, 'blue seven window candle river stone. blue seven window candle river stone.');
+    assert.deepEqual(state.state.at, at, 'the head with the highest score');
+    const weights = state.tokens.flatMap((token, row) => {
+      const before = state.tokens.lastIndexOf(token, row - 1);
+      return row > 0 && before >= 0 && before + 1 < row ? [weightAt(state, at, row, before + 1)] : [];
+    });
+    const mean = weights.reduce((sum, weight) => sum + weight, 0) / weights.length;
+    assert.ok(mean > 0.4, `${mean} over ${weights.length} rows`);
+    const said = `On this text ${weights.length} tokens come again; from there L4·H${at[1]} gives ${mean.toFixed(2)} `;
+    assert.ok((await page.locator('#head-here').textContent()).startsWith(said));
   });
 });

@@ -5,7 +5,7 @@ import { normals } from '../../web/src/engine/random.js';
 import { configs } from '../support/models.js';
 import { transformer } from '../support/oracle-transformer.js';
 import { assertClose } from '../support/tensors.js';
-import { cellsOf, goTo, numberOf, numbersIn, oracleSteps, settledLesson } from './lesson-support.js';
+import { cellsOf, goTo, numberOf, numbersIn, oracleSteps, restOf, settledLesson } from './lesson-support.js';
 import { folderOf, vocabulary } from './own-files.js';
 import { stateOf, useBrowser } from './support.js';
 
@@ -20,7 +20,7 @@ test('the keys that a token asks, with scores and weights; another token asks ot
     const figure = page.locator('#answers');
     for (const row of [33, 25]) {
       await figure.getByLabel('Token that asks').selectOption(String(row));
-      await page.waitForFunction((r) => window.attentionPage.state.focus.row === r, row);
+      await restOf(page);
       const cells = await cellsOf(figure.locator('table'));
       const best = [...want.weights[row].keys()]
         .sort((a, b) => want.weights[row][b] - want.weights[row][a])
@@ -154,6 +154,49 @@ test('RoPE: shifting both positions leaves the score, moving one changes it as t
   });
 });
 
+/** Where the hands of the first pair point, in turns, and how long they take to get there. @param {import('playwright-core').Locator} figure */
+const handsOf = (figure) =>
+  figure
+    .locator('.clock')
+    .first()
+    .evaluate(async (clock) => {
+      const hands = ['q', 'k'].map((kind) => clock.querySelector(`.hand.${kind}`));
+      const moves = hands.flatMap((hand) => hand.getAnimations());
+      const times = moves.map(({ effect }) => effect.getTiming().duration);
+      await Promise.all(moves.map(({ finished }) => finished));
+      return {
+        times,
+        turns: hands.map((hand) => {
+          const { a, b } = new DOMMatrix(getComputedStyle(hand).transform);
+          return Math.atan2(-b, a) / (2 * Math.PI);
+        }),
+      };
+    });
+
+for (const reducedMotion of ['no-preference', 'reduce']) {
+  test(`the hands of a pair point where RoPE turns query and key, ${reducedMotion === 'reduce' ? 'at once' : 'and are seen to turn'}`, async () => {
+    await visit('', { reducedMotion }, async (page) => {
+      await goTo(page, 'formulas');
+      await settledLesson(page);
+      const want = oracleSteps((await stateOf(page)).ids, [2, 3]);
+      const figure = page.locator('#rope');
+      for (const shift of [0, 1, 3]) {
+        await figure.getByRole('slider', { name: 'Shift both by' }).fill(String(shift));
+        await figure.getByText(`Query at ${33 + shift}, key at ${16 + shift}, distance 17`).waitFor();
+        const { times, turns } = await handsOf(figure);
+        const half = want.D / 2;
+        const pairs = [want.turn(want.q[33], 33 + shift), want.turn(want.k[16], 16 + shift)];
+        for (const [i, vector] of pairs.entries()) {
+          const off = turns[i] - Math.atan2(vector[half], vector[0]) / (2 * Math.PI);
+          assert.ok(Math.abs(off - Math.round(off)) < 1e-3, `hand ${i} is off by ${off} turns`);
+        }
+        if (shift === 0) continue;
+        assert.deepEqual(new Set(times), new Set(reducedMotion === 'reduce' ? [] : [160]), `shift ${shift}`);
+      }
+    });
+  });
+}
+
 test('the mechanism, step by step and by keys: every list and line is the arithmetic of the oracle', async () => {
   await visit('', {}, async (page) => {
     await goTo(page, 'mechanism');
@@ -176,6 +219,12 @@ test('the mechanism, step by step and by keys: every list and line is the arithm
     await isAt(2);
     await choose();
     assertClose([await foot()], [want.q[row][channel]], kShown);
+    for (const [name, value] of [
+      ['key', want.k[column][channel]],
+      ['value', want.v[column][channel]],
+    ]) {
+      assertClose([numberOf(await stepper.locator(`#${name}-in-focus`).textContent())], [value], kShown);
+    }
     await stepper.locator('h3').click();
     await stepper.getByRole('button', { name: 'Next →' }).click();
     await isAt(3);
@@ -289,7 +338,7 @@ test('what is changed of the attention is what the lesson shows', async () => {
     const stepper = page.locator('#stepper');
     await stepper.getByRole('button', { name: 'Step 8' }).click();
     await stepper.getByLabel('Token that asks').selectOption('10');
-    await page.waitForFunction(() => window.attentionPage.state.focus.row === 10);
+    await restOf(page);
     const listed = (await cellsOf(stepper.locator('.terms table'))).map((line) => numberOf(line[4]));
     const first = ((state.at[0] * 4 + state.at[1]) * T + 10) * T;
     assertClose(listed, weights.slice(first, first + T), kShown);

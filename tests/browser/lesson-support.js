@@ -23,12 +23,20 @@ export async function goTo(page, name) {
   await page
     .locator(`.lesson-progress button[aria-current][title="${name[0].toUpperCase()}${name.slice(1)}"]`)
     .waitFor();
-  await page.evaluate(() => window.attentionPage.settled());
+  await restOf(page);
 }
+
+/** Waits until the instrument and the lesson show what was asked for last. @param {import('playwright-core').Page} page */
+export const restOf = (page) =>
+  page.evaluate(async () => {
+    await window.attentionPage.settled();
+    await window.attentionPage.lesson.settled();
+  });
 
 /** Waits until the lesson shows the tensors of the head that is chosen. @param {import('playwright-core').Page} page */
 export async function settledLesson(page) {
   const { state } = await stateOf(page);
+  await restOf(page);
   await page.getByText(`Head L${state.at[0]}·H${state.at[1]} on your text`).waitFor();
   return state;
 }

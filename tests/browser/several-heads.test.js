@@ -124,6 +124,7 @@ test('the heaviest weights up to a share: the fewest that reach it', async () =>
       left += r + 1 - count;
     });
     assert.ok(left > 150, `${left} left out`);
+    assert.ok(await page.locator('#legend').getByText('left out').isVisible(), 'the legend has what is blank');
     await page.getByLabel('Heaviest weights up to').press('End');
     assert.equal((await stateOf(page)).state.mass, 1);
   });

@@ -139,3 +139,35 @@ test('zoom: nearer and farther, by keys, buttons and the wheel; the labels are t
     assert.equal((await stateOf(page)).state.zoom, null);
   });
 });
+
+test('an arc and a line of the row’s list: the pointer previews their key, a click locks it, another frees it', async () => {
+  await visit('#head=4.1', {}, async (page) => {
+    const cell = () =>
+      page.evaluate(() => [window.attentionPage.state.focus.column, window.attentionPage.state.locked]);
+    const line = page.locator('#row-panel tbody tr').nth(30);
+    await line.hover();
+    assert.deepEqual(await cell(), [30, false]);
+    await line.click();
+    assert.deepEqual(await cell(), [30, true]);
+    await page.locator('#row-panel tbody tr').nth(28).hover();
+    assert.deepEqual(await cell(), [30, true], 'the lock holds');
+    await line.click();
+    assert.deepEqual(await cell(), [30, false]);
+    const state = await stateOf(page);
+    const weights = state.tokens.map((_, c) => weightAt(state, [4, 1], 33, c));
+    const heaviest = weights.indexOf(Math.max(...weights));
+    await page.locator('.arcs path').first().dispatchEvent('pointerenter');
+    assert.deepEqual(await cell(), [heaviest, false]);
+    await page.locator('.arcs path').first().dispatchEvent('click');
+    assert.deepEqual(await cell(), [heaviest, true]);
+  });
+});
+
+test('a list line says which rule hides its key', async () => {
+  await visit('#window=3&cell=20.18', {}, async (page) => {
+    const lines = page.locator('#row-panel tbody tr');
+    assert.equal(await lines.nth(4).getAttribute('title'), 'hidden by the window');
+    assert.equal(await lines.nth(25).getAttribute('title'), 'hidden by the causal mask');
+    assert.equal(await lines.nth(4).locator('td').last().textContent(), 'hidden');
+  });
+});

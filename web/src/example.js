@@ -7,7 +7,7 @@ import { hashFromSettings, kDefaults, kSettings } from './state.js';
 /** @import { Source } from './engine/matrix.js' */
 /** @import { Shown } from './shown.js' */
 /** @import { State } from './state.js' */
-/** @import { HeadName, HeadScores, Run } from './types.js' */
+/** @import { HeadName, HeadScores, Matrix, MatrixView, Run } from './types.js' */
 
 /** Weights are stored as whole numbers, the lower triangles row by row. */
 const kScale = 10000;
@@ -53,9 +53,15 @@ export function storedExample(state) {
     ...kNothingShown,
     model: /** @type {Shown['model']} */ (/** @type {unknown} */ (info)),
     ...{ run: storedRun, view, scores: storedScores, candidates: stored.candidates, isStored: true },
+    nextRow: tokens.length - 1,
     matrix: matrixOf(view, source, null),
     thumbnails: kRules.map((_, layer) => thumbnailsOf(source, layer, thumbnailPixels(), state.hideFirst)),
   };
+}
+
+/** What the stored example has of a view; null where it takes a kernel. @param {MatrixView} view @returns {Matrix | null} */
+export function storedMatrix(view) {
+  return view.show === 'weights' && view.combine !== 'rollout' ? matrixOf(view, sourceOf(), null) : null;
 }
 
 /** @returns {Source} */

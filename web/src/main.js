@@ -1,7 +1,8 @@
 // The page: settings → one run in the worker → views. Nothing below knows anything above it.
 import { createEngine } from './engine/client.js';
-import { isStored, storedExample, storedRun, storedScores } from './example.js';
+import { isStored, storedExample, storedMatrix, storedRun, storedScores } from './example.js';
 import { keepOffline } from './offline.js';
+import { afterPause } from './pause.js';
 import { createSession } from './session.js';
 import { existing, kNothingShown } from './shown.js';
 import { createStore, hashFromSettings, kSettings, settingsFromHash } from './state.js';
@@ -21,6 +22,7 @@ async function start() {
   const store = createStore({
     focus: { row: Number.MAX_SAFE_INTEGER, column: 16 }, // the last row, as far as there is one
     locked: false,
+    peek: null,
     ...settingsFromHash(location.hash),
   });
   /** @type {ShownStore} */
@@ -29,55 +31,46 @@ async function start() {
   controls.show(store.state);
   createProgress(shown);
   createProseFacts(shown);
-  if (isStored(store.state)) {
-    store.set(existing(store.state, storedRun, false));
-    shown.set(storedExample(store.state));
-  }
-
+  store.subscribe((state, changed) => {
+    if (changed.has('locked') || kSettings.some((name) => changed.has(name))) {
+      controls.show(state);
+      writeAddress.ask(state);
+    }
+  });
+  window.addEventListener('hashchange', () => store.set({ locked: false, ...settingsFromHash(location.hash) }));
   const engine = createEngine();
-  const session = createSession(store, shown, engine, storedScores);
-  const redraw = mountInstrument({ store, shown, session });
-  createThemeSwitch(redraw);
-  performance.mark('painted');
-
+  const session = createSession(store, shown, engine, { scores: storedScores, matrixOf: storedMatrix });
   createOwnModel(async (files) => {
     if (await session.openOwn(files)) controls.offerOwn();
     controls.show(store.state);
   });
-  store.subscribe((state, changed) => {
-    if (changed.has('locked') || kSettings.some((name) => changed.has(name))) {
-      controls.show(state);
-      writeAddress(state);
-    }
-  });
-  window.addEventListener('hashchange', () => store.set({ locked: false, ...settingsFromHash(location.hash) }));
+
+  await nextTask();
+  if (isStored(store.state)) {
+    store.set(existing(store.state, storedRun, false));
+    shown.set(storedExample(store.state));
+  }
+  await nextTask();
+  createThemeSwitch(await mountInstrument({ store, shown, session }));
+  performance.mark('painted');
+
   const ready = session.start();
   // The example is painted before the lesson comes.
-  const lesson = import('./lesson/lesson.jsx').then(({ showLesson }) => {
-    showLesson({ store, engine, ready, run: () => session.run });
-  });
-  await Promise.all([ready, lesson]);
+  const coming = import('./lesson/lesson.jsx').then(({ showLesson }) =>
+    showLesson({ store, engine, ready, run: () => session.run }),
+  );
+  const [lesson] = await Promise.all([coming, ready]);
   keepOffline();
-  return session;
+  return Object.assign(session, { lesson });
 }
+
+/** All at once, what follows would hold the page up. */
+const nextTask = () => new Promise((resolve) => setTimeout(resolve));
 
 /** Once the reader pauses: browsers limit how often the address may change. */
 const writeAddress = afterPause(kPause, (/** @type {State} */ state) => {
   history.replaceState(null, '', `${location.pathname}${location.search}${hashFromSettings(state)}`);
 });
-
-/**
- * @template T
- * @param {number} milliseconds @param {(value: T) => void} action with the last value
- * @returns {(value: T) => void}
- */
-function afterPause(milliseconds, action) {
-  let timer = 0;
-  return (value) => {
-    clearTimeout(timer);
-    timer = window.setTimeout(action, milliseconds, value);
-  };
-}
 
 // Read by the tests, and by anyone with a console: the state behind the picture.
 Object.assign(window, { attentionPage: await start() });

@@ -1,6 +1,8 @@
 // The models and what is shown of them: one job at a time, the most urgent first, always for the latest settings; and
 // measurements behind them.
+import { createMatrices, sameView } from './matrices.js';
 import { measure } from './measuring.js';
+import { afterPause } from './pause.js';
 import { existing, thumbnailPixels, viewOf } from './shown.js';
 import { kDefaults } from './state.js';
 
@@ -8,7 +10,7 @@ import { kDefaults } from './state.js';
 /** @import { Known } from './measuring.js' */
 /** @import { Shown, ShownStore } from './shown.js' */
 /** @import { State, Store } from './state.js' */
-/** @import { BuildInfo, Effect, HeadName, HeadScores, MatrixView, ModelInfo, Progress, Run } from './types.js' */
+/** @import { BuildInfo, Effect, HeadName, HeadScores, Matrix, MatrixView, ModelInfo, Progress, Run } from './types.js' */
 
 /** Settings after which the model runs again, or the matrix alone. @type {readonly (keyof State)[]} */
 // biome-ignore format: two subjects, two lines
@@ -17,7 +19,9 @@ const kRerun = [
   'mask', 'scale', 'temperature', 'rotary', 'softcap', 'window',
 ];
 /** @type {readonly (keyof State)[]} */
-const kReview = ['at', 'combine', 'chosen', 'show', 'hideFirst', 'mass', 'newOnly'];
+const kReview = ['at', 'peek', 'combine', 'chosen', 'show', 'hideFirst', 'mass', 'newOnly'];
+
+const kRest = 40; // milliseconds
 
 /** The most urgent first. @typedef {'run' | 'write' | 'matrix' | 'row' | 'thumbnails'} Job */
 /** @type {readonly Job[]} */
@@ -25,7 +29,7 @@ const kJobs = ['run', 'write', 'matrix', 'row', 'thumbnails'];
 
 /**
  * @param {Store} store @param {ShownStore} shown @param {Engine} engine
- * @param {HeadScores} stored of the trained model
+ * @param {{ scores: HeadScores, matrixOf: (view: MatrixView) => Matrix | null }} stored of the trained model and of the example
  */
 export function createSession(store, shown, engine, stored) {
   /** @type {BuildInfo | null} */
@@ -40,6 +44,10 @@ export function createSession(store, shown, engine, stored) {
   let measuring = Promise.resolve();
   let nextLayer = 0;
   let isStopped = false;
+  const matrices = createMatrices((view) => {
+    const { model, backend } = store.state;
+    return engine.ask('matrix', { model, backend, view });
+  });
 
   const current = () => (store.state.model === 'untrained' ? null : (known[store.state.model] ?? null));
   const isReady = () => build !== null && (store.state.model === 'untrained' || current() !== null);
@@ -73,10 +81,27 @@ export function createSession(store, shown, engine, stored) {
     store.set(existing(store.state, run, shown.state.writing !== null));
     wanted.delete('matrix');
     const view = viewOf(store.state, run);
-    const { model, backend } = store.state;
-    const matrix = await engine.ask('matrix', { model, backend, view });
+    const matrix = await matrices.of(run, view);
     if (wanted.has('run')) return; // a later one is on its way
+    if (!sameView(view, viewOf(store.state, run))) {
+      wanted.add('matrix');
+      if (run === shown.state.run) return; // nobody waits for this view any more
+    }
     shown.set({ run, matrix, view, ...more });
+  }
+
+  /** The matrix that the state asks for: at once where it is known. */
+  function review() {
+    const { run, isStored, writing } = shown.state;
+    if (!run) return;
+    store.set(existing(store.state, run, writing !== null));
+    const view = viewOf(store.state, run);
+    const matrix = isStored ? stored.matrixOf(view) : matrices.known(run, view);
+    if (!matrix) want('matrix');
+    else {
+      wanted.delete('matrix');
+      shown.set({ matrix, view });
+    }
   }
 
   /** @type {Record<Job, () => Promise<void>>} */
@@ -110,7 +135,7 @@ export function createSession(store, shown, engine, stored) {
       const { row } = focus;
       const candidates = await engine.ask('predict', { model, backend, row });
       const layers = lens ? await engine.ask('lens', { model, backend, row }) : [];
-      if (!wanted.has('run')) shown.set({ candidates, lens: layers });
+      if (!wanted.has('run')) shown.set({ candidates, lens: layers, nextRow: row });
     },
 
     /** Of one layer; the others follow as long as nothing is more urgent. */
@@ -176,6 +201,9 @@ export function createSession(store, shown, engine, stored) {
     return running ?? Promise.resolve();
   }
 
+  // On the way over many rows nobody reads what comes next.
+  const rest = afterPause(kRest, () => want('row'));
+
   /** @returns {Promise<void>} */
   function compute() {
     const language = current();
@@ -195,10 +223,11 @@ export function createSession(store, shown, engine, stored) {
       return;
     }
     if (kRerun.some(has)) compute();
-    else if (kReview.some(has)) want('matrix');
+    else if (kReview.some(has)) review();
     if (has('hideFirst')) nextLayer = 0;
     if (has('hideFirst')) want('thumbnails');
-    if (has('focus') || has('lens')) want('row');
+    if (has('lens')) want('row');
+    else if (has('focus') && state.focus.row !== shown.state.nextRow) rest.ask(undefined);
   });
 
   return {
@@ -216,7 +245,7 @@ export function createSession(store, shown, engine, stored) {
         if (store.state.model === 'untrained') await compute();
         known.trained = {
           info: await engine.ask('loadTrained', undefined, showProgress),
-          ...{ stored, scores: null, effects: new Map() },
+          ...{ stored: stored.scores, scores: null, effects: new Map() },
         };
         shown.set({ progress: null });
         await compute();
@@ -258,9 +287,15 @@ export function createSession(store, shown, engine, stored) {
       return whole ? engine.ask('matrix', { model, backend, view: { ...whole, ...view } }) : null;
     },
 
+    /** The logit lens on a row of the run that is shown, whether the page shows it or not. @param {number} row */
+    lensAt(row) {
+      const { model, backend } = store.state;
+      return model === 'untrained' ? Promise.resolve([]) : engine.ask('lens', { model, backend, row });
+    },
+
     /** Until the views show what the latest settings ask for. */
     async settled() {
-      while (running) await running;
+      for (let next = running ?? rest.waiting; next; next = running ?? rest.waiting) await next;
     },
     /** Until the labels and the effects are measured, too. */
     async measured() {

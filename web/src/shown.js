@@ -15,6 +15,7 @@ import { allHeads, createStore } from './state.js';
  * @property {(Thumbnails | null)[]} thumbnails by layer
  * @property {readonly Candidate[]} candidates
  * @property {readonly LensLayer[]} lens
+ * @property {number} nextRow the row that candidates and lens are of
  * @property {HeadScores | null} scores
  * @property {{ before: Effect | null, after: Effect | null }} effects null where it is being measured
  * @property {Progress | null} progress
@@ -30,19 +31,23 @@ const kMostThumbnailPixels = 128;
 
 export const kNothingShown = /** @type {Shown} */ ({
   ...{ build: null, model: null, run: null, matrix: null, view: null, thumbnails: [], candidates: [], lens: [] },
-  ...{ scores: null, effects: { before: null, after: null }, progress: null, failure: '', gpuRefusal: '' },
+  ...{ nextRow: 0, scores: null, effects: { before: null, after: null }, progress: null, failure: '', gpuRefusal: '' },
   ...{ isStored: false, writing: null },
 });
 
-/** The matrix that a state asks for. @param {State} state @param {Pick<Run, 'layers' | 'heads' | 'prompt' | 'tokens'>} run @returns {MatrixView} */
-export function viewOf({ at, combine, chosen, show, hideFirst, mass, newOnly }, { layers, heads, prompt, tokens }) {
+/** The matrix that a state asks for. @param {State} state @param {Pick<Run, 'layers' | 'heads' | 'prompt' | 'tokens' | 'changed'>} run @returns {MatrixView} */
+export function viewOf(state, { layers, heads, prompt, tokens, changed }) {
+  const { at, peek, chosen, show, hideFirst, mass, newOnly } = state;
   const isThere = (/** @type {HeadName} */ [layer, head]) => layer < layers && head < heads;
+  const passing = peek && isThere(peek) ? peek : null;
+  const combine = passing ? 'one' : state.combine;
   const some = chosen.filter(isThere);
   const all = some.length > 0 && combine !== 'rollout' ? some : allHeads({ layers, heads });
+  const isMissing = (combine === 'rollout' && show === 'scores') || (show === 'change' && !changed);
   return {
     ...{ combine, hideFirst, mass },
-    of: combine === 'one' ? [at] : all,
-    show: combine === 'rollout' && show === 'scores' ? 'weights' : show,
+    of: combine === 'one' ? [passing ?? at] : all,
+    show: isMissing ? 'weights' : show,
     // While the first token is being written there is no new row yet: the one that it comes from is shown.
     from: newOnly ? Math.max(0, Math.min(prompt, tokens.length - 1)) : 0,
   };

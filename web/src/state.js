@@ -27,7 +27,10 @@ import { kAsTrained } from './engine/rules.js';
  */
 /** @typedef {Choices & WhatIf} Settings */
 /** @typedef {{ row: number, column: number }} Cell */
-/** @typedef {Settings & { focus: Cell, locked: boolean }} State `focus` is the cell that every view speaks of */
+/**
+ * `focus` is the cell that every view speaks of; `peek` the head that is looked at in passing, which the address keeps out.
+ * @typedef {Settings & { focus: Cell, locked: boolean, peek: HeadName | null }} State
+ */
 
 export const kHeadChoices = [1, 2, 4, 8];
 

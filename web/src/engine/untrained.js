@@ -24,12 +24,14 @@ function layerConfig({ heads, causal, rope }) {
   };
 }
 
+/** Of the parameters, times the root of the width. */
+export const kDeviations = { q_proj: kSpread, k_proj: kSpread, v_proj: 1, out_proj: 1 };
+
 /** The parameters depend on the seed alone: more heads cut the same channels into more pieces. @param {number} seed */
 function randomStateDict(seed) {
-  const deviations = { q_proj: kSpread, k_proj: kSpread, v_proj: 1, out_proj: 1 };
   /** @type {Record<string, Tensor>} */
   const dict = {};
-  for (const [name, deviation] of Object.entries(deviations)) {
+  for (const [name, deviation] of Object.entries(kDeviations)) {
     dict[`${name}.weight`] = {
       data: normals(hashText(`${seed} ${name}`), kModelWidth ** 2, deviation / Math.sqrt(kModelWidth)),
       shape: [kModelWidth, kModelWidth],

@@ -1,8 +1,8 @@
 // The lesson: seven sections beside the instrument, each with numbers that the worker has computed.
 import { render } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { byId } from '../views/element.js';
-import { LessonContext, useAnswer, useStore } from './context.js';
+import { isAsking, TurnsContext, useAnswer, useStore, VisitContext } from './context.js';
 import { storeAnswers, storedAnswers } from './done.js';
 import { createFold } from './fold.js';
 import { createFollower } from './follow.js';
@@ -14,10 +14,12 @@ import { Finish } from './sections/finish.jsx';
 import { Formulas } from './sections/formulas.jsx';
 import { Intuition } from './sections/intuition.jsx';
 import { Mechanism } from './sections/mechanism.jsx';
+import { createTurns } from './turns.js';
 
 /** @import { Engine } from '../engine/client.js' */
 /** @import { Store } from '../state.js' */
 /** @import { Run } from '../types.js' */
+/** @import { Turns } from './turns.js' */
 
 /** @typedef {{ store: Store, engine: Engine, ready: Promise<unknown>, run: () => Run | null }} LessonOptions */
 
@@ -28,40 +30,54 @@ export function showLesson(options) {
   byId('skip').addEventListener('click', () => place.focus());
   // Where no model comes up, the instrument says so; nobody answers the lesson then.
   const ready = options.ready.catch(() => new Promise(() => {}));
-  render(<Lesson {...options} ready={ready} />, place);
+  const turns = createTurns();
+  render(<Lesson {...options} ready={ready} turns={turns} />, place);
+  return {
+    /** Until it shows what the latest choices ask for. */
+    async settled() {
+      do await new Promise((resolve) => setTimeout(resolve));
+      while (turns.isTaking || isAsking());
+    },
+  };
 }
 
 /** Tokens of a text whose lesson follows every step of the pointer. */
 const kShort = 256;
 
-/** @param {LessonOptions} options */
-function Lesson({ store, engine, ready, run }) {
+/** @param {LessonOptions & { turns: Turns }} options */
+function Lesson({ store, engine, ready, run, turns }) {
   const state = useStore(store, () => (run()?.tokens.length ?? 0) > kShort);
   const done = useDone();
-  const { current, seen, follower } = useSections(store);
+  const { current, seen, follower } = useSections(store, turns);
   const { model, text, added, off, at, heads, causal, rope, seed } = state;
   const { mask, scale, temperature, rotary, softcap, window } = state;
   const change = { mask, scale, temperature, rotary, softcap, window };
   const layer = { heads, causal, rope, seed };
   const steps = useAnswer({ engine, ready }, 'steps', { model, text, added, off, change, at, layer });
-  const shared = useMemo(() => ({ store, state, engine, ready, steps, done }), [state, steps, done]);
+  useLayoutEffect(() => turns.show({ store, state, engine, ready, steps, run }), [state, steps]);
+  const visit = useMemo(() => ({ done, seen }), [done, seen]);
   return (
-    <LessonContext.Provider value={shared}>
+    <VisitContext.Provider value={visit}>
       <Progress current={current} seen={seen} isFollowing={follower.isFollowing} onBack={follower.back} />
       <p class="lede">
         Scaled dot-product and multi-head attention in seven short sections, about twenty minutes. A small trained
         language model reads your text as you type, and every number here is computed on your device as you look at it.
       </p>
-      <Intuition />
-      <Formulas />
-      <Mechanism />
-      <Architecture />
-      <Code />
-      <Checkpoint />
-      <Finish seen={seen} run={run} />
-    </LessonContext.Provider>
+      <TurnsContext.Provider value={turns}>{kSections}</TurnsContext.Provider>
+    </VisitContext.Provider>
   );
 }
+
+/** The same elements each time: they are drawn anew in their turns alone. */
+const kSections = [
+  <Intuition key="intuition" />,
+  <Formulas key="formulas" />,
+  <Mechanism key="mechanism" />,
+  <Architecture key="architecture" />,
+  <Code key="code" />,
+  <Checkpoint key="checkpoint" />,
+  <Finish key="finish" />,
+];
 
 /** What has been answered, at this visit and before. @returns {import('./done.js').Record} */
 function useDone() {
@@ -85,8 +101,8 @@ function useDone() {
   );
 }
 
-/** Where the reader is, and what the instrument does about it. @param {Store} store */
-function useSections(store) {
+/** Where the reader is, and what the instrument does about it. @param {Store} store @param {Turns} turns */
+function useSections(store, turns) {
   const [current, setCurrent] = useState(kParts[0].name);
   const [seen, setSeen] = useState(/** @type {ReadonlySet<string>} */ (new Set([kParts[0].name])));
   const [, setFollowing] = useState(true);
@@ -97,6 +113,7 @@ function useSections(store) {
         for (const { isIntersecting, target } of entries) {
           if (!isIntersecting) continue;
           const name = /** @type {HTMLElement} */ (target).dataset.section ?? kParts[0].name;
+          turns.moveTo(1 + kParts.findIndex((part) => part.name === name));
           setCurrent(name);
           setSeen((before) => new Set([...before, name]));
           follower.enter(name);
@@ -106,6 +123,6 @@ function useSections(store) {
     );
     for (const part of document.querySelectorAll('[data-section]')) observer.observe(part);
     return () => observer.disconnect();
-  }, [follower]);
+  }, [follower, turns]);
   return { current, seen, follower };
 }

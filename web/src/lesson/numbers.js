@@ -3,6 +3,7 @@
 import { visibleKeys } from '../engine/rules.js';
 
 /** @import { Rule, Tensor } from '../types.js' */
+/** @import { Drawable } from './engine/ranges.js' */
 
 /** With a real minus sign. @param {number} value @param {number} [digits] */
 export function fixed(value, digits = 3) {
@@ -44,44 +45,13 @@ export const at = ({ data, shape: [, C] }, row, column) => data[row * C + column
 /** @param {Tensor} tensor */
 export const sizeText = ({ shape }) => `[${shape.join(', ')}]`;
 
-/** @type {WeakMap<Float32Array, [number, number]>} */
-const ranges = new WeakMap();
+/** The same with −∞ where a row doesn't see the key. @param {Drawable} tensor [T, T] @param {Rule} rule @returns {Drawable} */
+export const masked = (tensor, rule) => ({ ...tensor, rule, range: tensor.seen ?? tensor.range });
 
-/** Lowest and highest of the numbers that are finite. @param {Float32Array} data @returns {[number, number]} */
-export function range(data) {
-  const known = ranges.get(data) ?? rangeOf(data);
-  ranges.set(data, known);
-  return known;
-}
-
-/** @param {Float32Array} data @returns {[number, number]} */
-function rangeOf(data) {
-  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const value of data) {
-    if (!Number.isFinite(value)) continue;
-    if (value < low) low = value;
-    if (value > high) high = value;
-  }
-  return low > high ? [0, 0] : [low, high];
-}
-
-/** @type {WeakMap<Tensor, Tensor>} */
-const masks = new WeakMap();
-
-/** The same with −∞ where a row doesn't see the key; a tensor has one rule. @param {Tensor} tensor [T, T] @param {Rule} rule @returns {Tensor} */
-export function masked(tensor, rule) {
-  const known = masks.get(tensor) ?? hide(tensor, rule);
-  masks.set(tensor, known);
-  return known;
-}
-
-/** @param {Tensor} tensor @param {Rule} rule @returns {Tensor} */
-function hide({ data, shape }, rule) {
-  const [T] = shape;
-  const hidden = new Float32Array(data.length).fill(Number.NEGATIVE_INFINITY);
-  for (let i = 0; i < T; i++) {
-    const [first, last] = visibleKeys(rule, i, T);
-    hidden.set(data.subarray(i * T + first, i * T + last + 1), i * T + first);
-  }
-  return { data: hidden, shape };
+/** Of a row of a tensor, with what is hidden from it as −∞. @param {Drawable} tensor @param {number} row @param {number} count @returns {number[]} */
+export function firstOf(tensor, row, count) {
+  const [first, last] = tensor.rule ? visibleKeys(tensor.rule, row, tensor.shape[1]) : [0, tensor.shape[1] - 1];
+  return Array.from(rowOf(tensor, row).slice(0, count), (value, i) =>
+    i < first || i > last ? Number.NEGATIVE_INFINITY : value,
+  );
 }

@@ -1,9 +1,10 @@
 // Text, tokens, model and switches: what the reader changes.
+import { headsWith } from '../roles.js';
 import { kHeadChoices } from '../state.js';
 import { byId, element } from './element.js';
 import { formatCount } from './format.js';
 
-/** @import { ModelInfo, Run } from '../types.js' */
+/** @import { HeadName, HeadScores, ModelInfo, Run } from '../types.js' */
 /** @import { ShownStore } from '../shown.js' */
 /** @import { State, Store } from '../state.js' */
 
@@ -30,6 +31,9 @@ export function createControls(store, shown) {
     button.addEventListener('click', () => store.set({ text: example, locked: false }));
     byId('examples').append(' ', button);
   }
+  const twice = element('button', { type: 'button', className: 'link', id: 'twice' }, 'Your text twice');
+  twice.addEventListener('click', () => store.set(repeated(store.state, shown.state.scores)));
+  byId('examples').append(' ', twice);
   const models = /** @type {HTMLInputElement[]} */ ([...document.querySelectorAll('input[name=model]')]);
   for (const radio of models) {
     radio.addEventListener('change', () => store.set({ model: /** @type {State['model']} */ (radio.value) }));
@@ -63,6 +67,17 @@ export function createControls(store, shown) {
       byId('model-own').hidden = false;
     },
   };
+}
+
+/**
+ * The test of an induction head on any text: the text once more behind itself, and the head that should copy.
+ * @param {State} state @param {HeadScores | null} scores @returns {Partial<State>}
+ */
+function repeated({ text, at }, scores) {
+  const score = (/** @type {HeadName} */ [layer, head]) => scores?.induction[layer][head] ?? 0;
+  const [head = at] = scores ? headsWith(scores, 'induction').sort((a, b) => score(b) - score(a)) : [];
+  const once = text.trim();
+  return { text: `${once} ${once}`, at: head, combine: 'one', show: 'weights', locked: false };
 }
 
 /** @param {string} selector @param {boolean} isHidden */

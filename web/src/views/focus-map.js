@@ -49,6 +49,7 @@ export function createFocusMap(container, store, shown) {
   container.append(base, marks);
   /** @type {Layout | null} */
   let layout = null;
+  let width = -1;
   const ruler = /** @type {CanvasRenderingContext2D} */ (document.createElement('canvas').getContext('2d'));
 
   function draw() {
@@ -57,7 +58,8 @@ export function createFocusMap(container, store, shown) {
     if (!run || !matrix || !view) return;
     const { zoom } = store.state;
     const start = performance.now();
-    layout = layOut(run.tokens, partOf(matrix, zoom), container.clientWidth, ruler);
+    width = container.clientWidth;
+    layout = layOut(run.tokens, partOf(matrix, zoom), width, ruler);
     drawMap(base, layout, {
       ...{ matrix, scale: scaleFor(view.show), highest: highestOf(store.state, matrix, view.show) },
       format: (value) => (view.show === 'weights' ? value.toFixed(2) : formatValue(view.show, value).slice(0, -1)),
@@ -83,14 +85,17 @@ export function createFocusMap(container, store, shown) {
   connectKeys(marks, store, shown, () => layout);
   const ends = [
     shown.subscribe((/** @type {Shown} */ _, changed) => {
-      if (changed.has('matrix')) draw();
+      if (changed.has('matrix')) setTimeout(draw); // the other views draw in this task
     }),
     store.subscribe((_, changed) => {
       if (changed.has('zoom') || changed.has('range')) draw();
       else if (changed.has('focus') || changed.has('locked')) mark();
     }),
   ];
-  const observer = new ResizeObserver(draw);
+  // The height follows from what has been drawn.
+  const observer = new ResizeObserver(() => {
+    if (container.clientWidth !== width) draw();
+  });
   observer.observe(container);
   return {
     draw,

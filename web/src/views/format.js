@@ -27,5 +27,5 @@ export function formatChange(value) {
   return `${value < 0 && Number(text) > 0 ? '−' : '+'}${text}`;
 }
 
-/** @param {number} count */
-export const formatCount = (count) => count.toLocaleString('en');
+/** Of a whole number: 12,345. The first use of the language's own formatter costs as much as a picture. @param {number} count */
+export const formatCount = (count) => String(count).replace(/\B(?=(\d{3})+$)/g, ',');

@@ -8,7 +8,7 @@ import { kLabelGap, kLineHeight, labelFont } from './map-layout.js';
 /** @import { Scale } from '../scale.js' */
 /** @import { Matrix } from '../types.js' */
 /** @import { Layout } from './map-layout.js' */
-/** @typedef {{ ink: string, faint: string, line: string, ground: string, accent: string }} Colors */
+/** @import { Colors } from './theme-colors.js' */
 /**
  * @typedef {object} Picture
  * @property {Matrix} matrix
@@ -94,7 +94,7 @@ function drawPixels(context, { part, left, top, cell, high }, picture) {
 }
 
 /** @param {Matrix} matrix @param {import('./map-layout.js').Part} part */
-function cut({ data, from, columns }, part) {
+export function cut({ data, from, columns }, part) {
   const values = new Float32Array(part.rows * part.columns);
   for (let i = 0; i < part.rows; i++) {
     const first = (part.row + i - from) * columns + part.column;
@@ -148,10 +148,14 @@ function hatch(context, { part, left, top, cell, high }, { matrix: { rule, colum
   context.restore();
 }
 
+/** The middle of a row's label: inside the canvas, also where the last rows are lower than letters. @param {Layout} layout @param {number} row */
+const labelHeight = ({ part, top, high, height }, row) =>
+  Math.min(top + (row - part.row + 0.5) * high, height - kLineHeight / 2);
+
 /** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {number} row */
-function drawRowLabel(context, { part, labels, left, top, high }, row) {
+function drawRowLabel(context, layout, row) {
   context.textAlign = 'right';
-  context.fillText(labels[row], left - kLabelGap, top + (row - part.row + 0.5) * high);
+  context.fillText(layout.labels[row], layout.left - kLabelGap, labelHeight(layout, row));
 }
 
 /** @param {CanvasRenderingContext2D} context @param {Layout} layout @param {number} column */
@@ -181,7 +185,7 @@ export function drawMark(canvas, layout, { row, column, locked, colors }) {
   context.font = `600 ${labelFont()}`;
   context.fillStyle = colors.ground;
   const half = Math.max(high, kLineHeight) / 2;
-  context.fillRect(0, y + high / 2 - half, left - 1, half * 2);
+  context.fillRect(0, labelHeight(layout, row) - half, left - 1, half * 2);
   context.fillStyle = colors.accent;
   drawRowLabel(context, layout, row);
   if (j < 0 || j >= part.columns) return;

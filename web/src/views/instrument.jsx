@@ -1,6 +1,6 @@
 // The instrument: every view of the run, the model and the cell in focus, around one store of choices and one of results.
 import { render } from 'preact';
-import { useLayoutEffect, useReducer } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useReducer, useState } from 'preact/hooks';
 import { byId } from './element.js';
 import { HeadGrid } from './head-grid.jsx';
 import { Legend } from './legend.jsx';
@@ -17,54 +17,69 @@ import { WritingPanel } from './writing.jsx';
 
 /** @import { App } from './use-store.js' */
 
-/** @param {{ app: App, onRedraw: (redraw: () => void) => void }} props */
-function Instrument({ app, onRedraw }) {
-  const { model } = useStore(app.store, 'model');
-  const [, redraw] = useReducer((/** @type {number} */ count) => count + 1, 0);
-  let drawMap = () => {};
+/** @typedef {{ drawMap: () => void, redraw: () => void, complete: () => void }} Wires */
+
+/** One part more in each task, from the top: all at once they would hold the page up. @param {{ app: App, wires: Wires }} props */
+function Instrument({ app, wires }) {
+  const [version, redraw] = useReducer((/** @type {number} */ count) => count + 1, 0);
+  const parts = useMemo(() => partsOf(app, wires), [version]);
+  const [count, setCount] = useState(1);
   useLayoutEffect(() => {
-    onRedraw(() => {
+    wires.redraw = () => {
       redraw(undefined);
-      drawMap();
-    });
+      wires.drawMap();
+    };
   }, []);
+  useLayoutEffect(() => {
+    if (count < parts.length) setTimeout(() => setCount(count + 1));
+    else wires.complete();
+  }, [count]);
+  return <div class="instrument-grid">{parts.slice(0, count)}</div>;
+}
+
+/** @param {App} app @param {Wires} wires */
+function partsOf(app, wires) {
+  const onMap = (/** @type {() => void} */ draw) => {
+    wires.drawMap = draw;
+  };
+  return [
+    <div key="head" class="head-line">
+      <Legend app={app} />
+      <RunLine app={app} />
+    </div>,
+    <TokenStrip key="tokens" app={app} />,
+    <HeadGrid key="heads" app={app} />,
+    <MapFigure key="map" app={app} onMap={onMap} />,
+    <RowPanel key="row" app={app} />,
+    <NextTokens key="next" app={app} />,
+    <Folds key="folds" app={app} />,
+  ];
+}
+
+/** @param {{ app: App }} props */
+function Folds({ app }) {
+  const { model } = useStore(app.store, 'model');
   const isLanguage = model !== 'untrained';
   return (
-    <div class="instrument-grid">
-      <div class="head-line">
-        <Legend app={app} />
-        <RunLine app={app} />
-      </div>
-      <TokenStrip app={app} />
-      <HeadGrid app={app} />
-      <MapFigure
-        app={app}
-        onMap={(draw) => {
-          drawMap = draw;
-        }}
-      />
-      <RowPanel app={app} />
-      <NextTokens app={app} />
-      <div class="folds">
-        {isLanguage && <WritingPanel app={app} />}
-        {isLanguage && <LensPanel app={app} />}
-        <TakeAway app={app} />
-      </div>
+    <div class="folds">
+      {isLanguage && <WritingPanel app={app} />}
+      {isLanguage && <LensPanel app={app} />}
+      <TakeAway app={app} />
     </div>
   );
 }
 
-/** @param {App} app @returns {() => void} draws all again, in the colours of another theme */
-export function mountInstrument(app) {
-  /** @type {() => void} */
-  let redraw = () => {};
-  const onRedraw = (/** @type {() => void} */ action) => {
-    redraw = action;
-  };
-  render(<Instrument app={app} onRedraw={onRedraw} />, byId('instrument'));
+/** @param {App} app @returns {Promise<() => void>} once it is complete: draws all again, in the colours of another theme */
+export async function mountInstrument(app) {
+  /** @type {Wires} */
+  const wires = { drawMap() {}, redraw() {}, complete() {} };
+  await new Promise((resolve) => {
+    wires.complete = () => setTimeout(resolve);
+    render(<Instrument app={app} wires={wires} />, byId('instrument'));
+  });
   render(<WhatIf app={app} />, byId('what-if'));
   document.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape') app.store.set({ locked: false });
+    if (event.key === 'Escape') app.store.set({ locked: false, peek: null });
   });
-  return () => redraw();
+  return () => wires.redraw();
 }

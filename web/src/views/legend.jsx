@@ -21,17 +21,25 @@ export function Legend({ app }) {
   const hasHidden = matrix && (matrix.rule.causal || matrix.rule.left >= 0 || matrix.rule.right >= 0);
   return (
     <div class="legend" id="legend">
-      <div class="scale">
-        <span class="scale-name">{kQuantities[view.show]}</span>
-        <span class="number">{scale.isDiverging ? formatValue(view.show, -highest) : '0'}</span>
-        <div class="ramp" style={{ backgroundImage: gradientOf(scale) }}>
-          {scale.isDiverging && <span class="middle" />}
-          {!Number.isNaN(value) && highest > 0 && <span class="tick" style={{ left: `${100 * place}%` }} />}
+      <div class="scale-line">
+        <div class="scale">
+          <span class="scale-name">{kQuantities[view.show]}</span>
+          <span class="number">{scale.isDiverging ? formatValue(view.show, -highest) : '0'}</span>
+          <div class="ramp" style={{ backgroundImage: gradientOf(scale) }}>
+            {scale.isDiverging && <span class="middle" />}
+            {!Number.isNaN(value) && highest > 0 && <span class="tick" style={{ left: `${100 * place}%` }} />}
+          </div>
+          <span class="number">
+            <span id="highest">{formatValue(view.show, highest)}</span>
+            {isByRow ? `, the maximum of row ${row}` : ''}
+          </span>
         </div>
-        <span class="number end">
-          <span id="highest">{formatValue(view.show, highest)}</span>
-          {isByRow ? `, the maximum of row ${row}` : ''}
-        </span>
+        {view.show === 'weights' && (view.mass < 1 || view.hideFirst) && (
+          <span class="key">
+            <span class="swatch blank" />
+            left out
+          </span>
+        )}
         {hasHidden && (
           <span class="key">
             <span class="swatch" />

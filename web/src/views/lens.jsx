@@ -8,8 +8,8 @@ import { useStore } from './use-store.js';
 /** @param {{ app: App }} props */
 export function LensPanel({ app }) {
   const { store, shown } = app;
-  const { lens: isOpen, focus } = useStore(store, 'lens', 'focus');
-  const { run, lens } = useStore(shown, 'run', 'lens');
+  const { lens: isOpen } = useStore(store, 'lens');
+  const { run, lens, nextRow } = useStore(shown, 'run', 'lens', 'nextRow');
   const last = lens.length - 1;
   const final = lens[last]?.tokens[0]?.id;
   return (
@@ -22,7 +22,7 @@ export function LensPanel({ app }) {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls where there is no room
         <section class="scroll" tabIndex={0} aria-label="Layer by layer">
           <table class="lens-table">
-            <caption>{`After ${focus.row} “${run.tokens[focus.row] ?? ''}”`}</caption>
+            <caption>{`After ${nextRow} “${run.tokens[nextRow] ?? ''}”`}</caption>
             <thead>
               <tr>
                 <th scope="col">Behind</th>

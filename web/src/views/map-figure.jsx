@@ -1,14 +1,14 @@
 // The matrix in focus with its title, its tools and the cell in focus in words.
 import { useEffect, useRef } from 'preact/hooks';
 import { roleOf } from '../roles.js';
-import { sameHead } from '../state.js';
+import { headName, sameHead } from '../state.js';
 import { createFocusMap } from './focus-map.js';
 import { partOf, zoomed } from './map-layout.js';
 import { Segments, Steps, Switch } from './parts.jsx';
 import { useStore } from './use-store.js';
 import { formatValue, valueAt, viewName, whyEmpty } from './words.js';
 
-/** @import { HeadName, HeadScores } from '../types.js' */
+/** @import { HeadName, HeadScores, Matrix } from '../types.js' */
 /** @import { App } from './use-store.js' */
 
 /** @param {{ app: App, onMap: (draw: () => void) => void }} props */
@@ -27,42 +27,78 @@ export function MapFigure({ app, onMap }) {
         <Title app={app} />
         <Readout app={app} />
       </figcaption>
-      <MapTools app={app} />
       <div class="canvases" id="map" ref={place} />
+      <MapTools app={app} />
       <ViewOptions app={app} />
+      <Averages app={app} />
     </figure>
   );
 }
 
 /** @param {{ app: App }} props */
 function Title({ app }) {
-  const { off } = useStore(app.store, 'off', 'show');
+  const { off, peek } = useStore(app.store, 'off', 'peek');
   const { run, view, scores } = useStore(app.shown, 'run', 'view', 'scores');
   if (!run || !view) return null;
   const head = view.combine === 'one' ? view.of[0] : null;
   const isOff = head && off.some((each) => sameHead(each, head));
   return (
+    <p id="head-title" class="head-title">
+      <b>{viewName(view, run)}</b>
+      {head && scores ? ` · ${roleOf(scores, head)}` : ''}
+      {isOff ? ' · off' : ''}
+      {view.show === 'scores' ? ' · scores' : view.show === 'change' ? ' · what has changed' : ''}
+      {peek && (
+        <span class="passing" title="A click keeps it">
+          preview
+        </span>
+      )}
+    </p>
+  );
+}
+
+/** What the label of a head goes by, and what the head does here. @param {{ app: App }} props */
+function Averages({ app }) {
+  const { run, matrix, view, scores } = useStore(app.shown, 'matrix', 'view', 'scores');
+  if (!run || !matrix || view?.combine !== 'one') return null;
+  const isWhole = view.show === 'weights' && !view.hideFirst && view.mass === 1;
+  const { rows, mean } = isWhole ? copyingIn(run.tokens, matrix) : { rows: 0, mean: 0 };
+  return (
     <>
-      <p id="head-title" class="head-title">
-        <b>{viewName(view, run)}</b>
-        {head && scores ? ` · ${roleOf(scores, head)}` : ''}
-        {isOff ? ' · off' : ''}
-        {view.show === 'scores' ? ' · scores' : view.show === 'change' ? ' · what has changed' : ''}
-      </p>
-      {head && (
+      {scores && (
         <p id="head-scores" class="note number">
-          {scores ? averagesOf(scores, head) : ''}
+          {averagesOf(scores, view.of[0])}
+        </p>
+      )}
+      {rows > 0 && (
+        <p id="head-here" class="note number">
+          {`On this text ${rows === 1 ? '1 token comes' : `${rows} tokens come`} again; from there ${headName(view.of[0])} gives ${mean.toFixed(2)} to the token behind the former place.`}
         </p>
       )}
     </>
   );
 }
 
+/** The mean weight of what followed a token the last time it came. @param {readonly string[]} tokens @param {Matrix} matrix */
+function copyingIn(tokens, matrix) {
+  /** @type {Map<string, number>} */
+  const last = new Map();
+  let [rows, sum] = [0, 0];
+  tokens.forEach((token, row) => {
+    const before = last.get(token);
+    last.set(token, row);
+    if (before === undefined || before + 1 === row || row < matrix.from) return;
+    rows++;
+    sum += valueAt(matrix, row, before + 1) || 0;
+  });
+  return { rows, mean: rows > 0 ? sum / rows : 0 };
+}
+
 /** @param {HeadScores} scores @param {HeadName} head */
 function averagesOf(scores, [layer, head]) {
   const value = (/** @type {number[][]} */ averages) => averages[layer][head].toFixed(2);
   return (
-    `Average: token before ${value(scores.previous)} · induction ${value(scores.induction)} · ` +
+    `Averages of ${headName([layer, head])}: token before ${value(scores.previous)} · induction ${value(scores.induction)} · ` +
     `itself ${value(scores.itself)} · first ${value(scores.first)}`
   );
 }
@@ -95,9 +131,9 @@ function Readout({ app }) {
 /** @param {{ app: App }} props */
 function MapTools({ app }) {
   const { store, shown } = app;
-  const { show, combine, zoom, newOnly, locked } = useStore(store, 'show', 'combine', 'zoom', 'newOnly', 'locked');
-  const { run, matrix } = useStore(shown, 'matrix');
-  if (!run || !matrix) return null;
+  const { combine, zoom, newOnly, locked } = useStore(store, 'combine', 'zoom', 'newOnly', 'locked');
+  const { run, matrix, view } = useStore(shown, 'run', 'view');
+  if (!run || !matrix || !view) return null;
   const near = (/** @type {number} */ factor) =>
     store.set({ zoom: zoomed(partOf(matrix, store.state.zoom), matrix.columns, store.state.focus, factor) });
   return (
@@ -110,7 +146,7 @@ function MapTools({ app }) {
           { value: 'scores', label: 'Scores', isDisabled: combine === 'rollout' },
           { value: 'change', label: 'Change', isDisabled: !run.changed },
         ]}
-        value={combine === 'rollout' && show === 'scores' ? 'weights' : show}
+        value={view.show}
         onChange={(next) => store.set({ show: next })}
       />
       <fieldset class="zoom">

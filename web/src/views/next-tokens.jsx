@@ -6,8 +6,8 @@ import { useStore } from './use-store.js';
 
 /** @param {{ app: App }} props */
 export function NextTokens({ app }) {
-  const { focus, off } = useStore(app.store, 'focus');
-  const { run, candidates } = useStore(app.shown, 'run', 'candidates');
+  const { off } = useStore(app.store, 'off');
+  const { run, candidates, nextRow } = useStore(app.shown, 'run', 'candidates', 'nextRow');
   if (!run || candidates.length === 0) return <div class="next" id="next" hidden />;
   const isChanged = run.changed;
   return (
@@ -15,8 +15,13 @@ export function NextTokens({ app }) {
       <table class="row-table next-table">
         <caption>
           {'Next token after '}
-          <b>{`${focus.row} “${run.tokens[focus.row] ?? ''}”`}</b>
+          <b>{`${nextRow} “${run.tokens[nextRow] ?? ''}”`}</b>
         </caption>
+        <colgroup>
+          <col class="name-column" />
+          <col />
+          <col class="number-column" />
+        </colgroup>
         <thead>
           <tr>
             <th scope="col">Token</th>
@@ -32,8 +37,8 @@ export function NextTokens({ app }) {
                 {token}
               </th>
               <td class="bar-cell">
-                {isChanged && <div class="bar before" style={{ width: `${100 * before}%` }} />}
-                <div class="bar after" style={{ width: `${100 * after}%` }} />
+                {isChanged && <div class="bar before" style={`scale: ${before} 1`} />}
+                <div class="bar after" style={`scale: ${after} 1`} />
               </td>
               <td class="number">
                 {isChanged && (

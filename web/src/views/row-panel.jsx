@@ -2,16 +2,17 @@
 // readers.
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Segments } from './parts.jsx';
-import { useStore } from './use-store.js';
+import { heaviestOf } from './token-strip.jsx';
+import { useCalmFocus, useStore } from './use-store.js';
 import { formatValue, kQuantities, valueAt, viewName, whyEmpty } from './words.js';
 
 /** @import { Matrix, MatrixView } from '../types.js' */
 /** @import { App } from './use-store.js' */
-/** @typedef {{ column: number, value: number, empty: string }} Line */
+/** @typedef {{ column: number, value: number, empty: string, why: string }} Line */
 
 /** Above this the heaviest keys stand for all. */
 const kMostLines = 128;
-const kHeaviest = 64;
+const kHeaviest = 32;
 
 /**
  * Weights of several rows added up, key by key; what no row shows is no number.
@@ -28,28 +29,31 @@ export function addedRows(matrix, rows, add) {
 
 /** @param {Matrix} matrix @param {MatrixView} view @param {Float32Array} values @param {number} row @returns {{ lines: Line[], left: number }} left: how many more keys there are */
 function linesOf(matrix, view, values, row) {
-  const all = Array.from(values, (value, column) => ({
-    ...{ column, value },
-    empty: Number.isNaN(value) ? whyEmpty(matrix, view, row, column).short : '',
-  }));
-  if (all.length <= kMostLines) return { lines: all, left: 0 };
-  const lines = all
-    .filter(({ value }) => !Number.isNaN(value))
-    .sort((a, b) => Math.abs(b.value) - Math.abs(a.value))
-    .slice(0, kHeaviest)
-    .sort((a, b) => a.column - b.column);
-  return { lines, left: all.length - lines.length };
+  if (values.length > kMostLines) {
+    const some = heaviestOf(values, kHeaviest).sort((a, b) => a.column - b.column);
+    return { lines: some.map((each) => ({ ...each, empty: '', why: '' })), left: values.length - some.length };
+  }
+  const lines = Array.from(values, (value, column) => {
+    const { short, long } = Number.isNaN(value) ? whyEmpty(matrix, view, row, column) : { short: '', long: '' };
+    return { column, value, empty: short, why: long };
+  });
+  return { lines, left: 0 };
 }
 
 /** @param {{ app: App }} props */
 export function RowPanel({ app }) {
   const { store, shown } = app;
-  const { focus, rows, add, locked } = useStore(store, 'focus', 'rows', 'add', 'locked');
+  const { rows, add, locked } = useStore(store, 'rows', 'add', 'locked');
   const { run, matrix, view } = useStore(shown, 'matrix');
+  const focus = useCalmFocus(store, matrix);
   const panel = useRef(/** @type {HTMLElement | null} */ (null));
+  // Behind all that changes in this frame: to ask for a place lays it out.
   useLayoutEffect(() => {
-    const line = panel.current?.querySelector('.chosen');
-    if (panel.current && line) keepInSight(panel.current, /** @type {HTMLElement} */ (line));
+    const frame = requestAnimationFrame(() => {
+      const line = panel.current?.querySelector('.chosen');
+      if (panel.current && line) keepInSight(panel.current, /** @type {HTMLElement} */ (line));
+    });
+    return () => cancelAnimationFrame(frame);
   });
   if (!run || !matrix || !view || focus.row < matrix.from) return <div id="row-panel" hidden />;
   const { row, column } = focus;
@@ -58,9 +62,16 @@ export function RowPanel({ app }) {
   const { lines, left } = linesOf(matrix, view, values, isAdded ? rows[0] : row);
   const highest = values.reduce((most, value) => Math.max(most, Math.abs(value) || 0), 0) || 1;
   const sum = values.reduce((total, value) => total + (value || 0), 0);
+  const indexOf = (/** @type {Event} */ event) =>
+    Number(/** @type {HTMLElement} */ (event.target).closest('tr')?.dataset.index ?? -1);
   const move = (/** @type {PointerEvent} */ event) => {
-    const index = Number(/** @type {HTMLElement} */ (event.target).closest('tr')?.dataset.index ?? -1);
-    if (index >= 0 && !locked && index !== column) store.set({ focus: { row, column: index } });
+    const index = indexOf(event);
+    if (index >= 0 && !locked && index !== column && event.pointerType !== 'touch')
+      store.set({ focus: { row, column: index } });
+  };
+  const lock = (/** @type {MouseEvent} */ event) => {
+    const index = indexOf(event);
+    if (index >= 0) store.set({ focus: { row, column: index }, locked: !(locked && index === column) });
   };
   return (
     <div class="row-block">
@@ -72,6 +83,12 @@ export function RowPanel({ app }) {
             {isAdded ? ` · ${add} of ${rows.length === 1 ? 'row' : 'rows'} ${rows.join(', ')}` : ` · row ${row} `}
             {!isAdded && <b>{`“${run.tokens[row]}”`}</b>}
           </caption>
+          <colgroup>
+            <col class="index-column" />
+            <col class="name-column" />
+            <col />
+            <col class="number-column" />
+          </colgroup>
           <thead>
             <tr>
               <th scope="col" class="number">
@@ -83,12 +100,14 @@ export function RowPanel({ app }) {
               </th>
             </tr>
           </thead>
-          <tbody onPointerOver={move}>
-            {lines.map(({ column: index, value, empty }) => (
+          {/* biome-ignore lint/a11y/useKeyWithClickEvents: the matrix does the same by keys */}
+          <tbody onPointerOver={move} onClick={lock}>
+            {lines.map(({ column: index, value, empty, why }, i) => (
               <tr
-                key={index}
+                key={i}
                 data-index={index}
                 class={`${empty === 'hidden' ? 'hidden-key' : ''}${index === column ? ' chosen' : ''}`}
+                title={why}
               >
                 <td class="number index">{index}</td>
                 <th scope="row" class="key-name">
@@ -97,7 +116,7 @@ export function RowPanel({ app }) {
                 <td class="bar-cell">
                   <div
                     class={value < 0 ? 'bar negative' : 'bar'}
-                    style={{ width: empty === 'hidden' ? '100%' : `${(100 * Math.abs(value || 0)) / highest}%` }}
+                    style={empty === 'hidden' ? '' : `scale: ${Math.abs(value || 0) / highest} 1`}
                   />
                 </td>
                 <td class="number">{empty || formatValue(view.show, value)}</td>

@@ -1,18 +1,10 @@
-// The program that gives the numbers of the page again, with the package alone.
+// The program that gives the numbers of a model again, with the package alone.
 import { attentionOptions } from '../engine/rules.js';
+import { written } from './written.js';
 
 /** @import { MatrixView, ModelInfo, Run } from '../types.js' */
 /** @import { State } from '../state.js' */
 /** @import { Trained } from '../engine/rules.js' */
-
-/** JavaScript for a value, on one line. @param {unknown} value @returns {string} */
-function written(value) {
-  if (Array.isArray(value)) return `[${value.map(written).join(', ')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  return `{ ${Object.entries(value)
-    .map(([name, each]) => `${name}: ${written(each)}`)
-    .join(', ')} }`;
-}
 
 /**
  * A module for Node: prints the row in focus of what is shown, and the likeliest next tokens, as JSON.
@@ -26,27 +18,15 @@ export function snippetOf(state, run, view, model) {
   const isScores = view.show === 'scores';
   const capture = isScores ? { queries: true, keys: true } : { attention: { layers } };
   return [
-    "import { readFile } from 'node:fs/promises';",
-    "import { load } from 'attention-wasm';",
-    "import { Transformer } from 'attention-wasm/transformer';",
-    '',
-    '// config.json and model.safetensors of the model, from this folder:',
-    "const folder = process.argv[2] ?? '.';",
-    'const attention = await load();',
-    'const model = await Transformer.load(attention, {',
-    "  config: JSON.parse(await readFile(folder + '/config.json', 'utf8')),",
-    "  weights: await readFile(folder + '/model.safetensors'),",
-    '});',
+    ...loadLines(state),
     '',
     `const tokens = ${written(run.ids)};`,
-    `const row = ${state.focus.row};`,
-    `const heads = ${written(view.of)}; // [layer, head]`,
-    `const T = tokens.length;`,
+    ...rowLines(state, view),
     ...(state.off.length > 0 ? [`model.disabledHeads = ${written(state.off)};`] : []),
     `const run = (options) => model.forward(tokens, { logits: 'all', capture: ${written(capture)}, ...options });`,
     `const result = run(${change ? `{ attention: ${written(change)} }` : '{}'});`,
     '',
-    ...(isScores ? scoreLines(state, model.attention) : weightLines(view)),
+    ...(isScores ? modelScoreLines(state, view, model.attention) : weightLines(view)),
     ...(view.show === 'change' ? changeLines(state) : []),
     ...tameLines(view),
     ...nextLines,
@@ -54,8 +34,37 @@ export function snippetOf(state, run, view, model) {
   ].join('\n');
 }
 
+/** @param {State} state */
+function loadLines({ model }) {
+  const isOwn = model === 'own'; // in as many files as it has
+  const files = isOwn ? '*.safetensors' : 'model.safetensors';
+  return [
+    `import { ${isOwn ? 'readdir, ' : ''}readFile } from 'node:fs/promises';`,
+    "import { load } from 'attention-wasm';",
+    "import { Transformer } from 'attention-wasm/transformer';",
+    '',
+    `// config.json and ${files} of the model, from this folder:`,
+    "const folder = process.argv[2] ?? '.';",
+    ...(isOwn ? ["const files = (await readdir(folder)).filter((name) => name.endsWith('.safetensors')).sort();"] : []),
+    'const attention = await load();',
+    'const model = await Transformer.load(attention, {',
+    "  config: JSON.parse(await readFile(folder + '/config.json', 'utf8')),",
+    isOwn
+      ? "  weights: await Promise.all(files.map((name) => readFile(folder + '/' + name))),"
+      : "  weights: await readFile(folder + '/model.safetensors'),",
+    '});',
+  ];
+}
+
+/** @param {State} state @param {MatrixView} view */
+export const rowLines = (state, view) => [
+  `const row = ${state.focus.row};`,
+  `const heads = ${written(view.of)}; // [layer, head]`,
+  'const T = tokens.length;',
+];
+
 /** @param {MatrixView} view */
-function weightLines(view) {
+export function weightLines(view) {
   return [
     'const weightsOf = ({ attention }, [layer, head], row) => {',
     '  const { heads, weights } = attention.find((each) => each.layer === layer);',
@@ -66,24 +75,33 @@ function weightLines(view) {
   ];
 }
 
-/** @param {State} state @param {readonly Trained[]} trained */
-function scoreLines(state, trained) {
-  const change = attentionOptions(state, trained) ?? {};
-  const scale = /** @type {{ scale?: number }} */ (change).scale;
+/** @param {State} state @param {MatrixView} view @param {readonly Trained[]} trained */
+function modelScoreLines(state, view, trained) {
+  const { scale } = /** @type {{ scale?: number }} */ (attentionOptions(state, trained) ?? {});
   const cap = state.softcap;
   return [
     'const { heads: H, kvHeads, headDim: D } = model.info;',
+    ...scoreLines(view, {
+      scale: scale === undefined ? 'model.info.attention[layer].scale' : String(scale),
+      logit: `${cap > 0 ? `${cap} * Math.tanh(x / ${cap})` : 'x'}${state.temperature === 1 ? '' : ` / ${state.temperature}`}`,
+    }),
+  ];
+}
+
+/** @param {MatrixView} view @param {{ scale: string, logit: string }} how written in JavaScript; `logit` of x */
+export function scoreLines(view, { scale, logit }) {
+  return [
     'const scoresOf = ({ queries, keys }, [layer, head], row) => {',
     '  const q = queries[layer].data.subarray((head * T + row) * D, (head * T + row + 1) * D);',
     '  const group = Math.floor((head * kvHeads) / H);',
-    `  const scale = ${scale === undefined ? 'model.info.attention[layer].scale' : scale};`,
+    `  const scale = ${scale};`,
     '  return tokens.map((_, j) => {',
     '    const k = keys[layer].data.subarray((group * T + j) * D, (group * T + j + 1) * D);',
     '    const x = scale * q.reduce((sum, value, i) => sum + value * k[i], 0);',
-    `    return ${cap > 0 ? `${cap} * Math.tanh(x / ${cap})` : 'x'}${state.temperature === 1 ? '' : ` / ${state.temperature}`};`,
+    `    return ${logit};`,
     '  });',
     '};',
-    ...combineLines({ combine: state.combine === 'rollout' ? 'one' : state.combine }, 'scoresOf(result, head, row)'),
+    ...combineLines(view, 'scoresOf(result, head, row)'),
   ];
 }
 
@@ -133,7 +151,7 @@ function changeLines({ off }) {
 }
 
 /** @param {MatrixView} view */
-function tameLines({ show, hideFirst, mass }) {
+export function tameLines({ show, hideFirst, mass }) {
   if (show !== 'weights') return [];
   return [
     ...(hideFirst

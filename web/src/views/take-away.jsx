@@ -1,13 +1,17 @@
 // What is shown, to take away: pictures, numbers, and the program that gives them again.
 import { useState } from 'preact/hooks';
 import { kSettings } from '../state.js';
-import { csvOf, jsonOf, kKinds, nameOf, tableOf } from './exports.js';
+import { csvOf, jsonOf, kKinds, nameOf } from './exports.js';
 import { Fold } from './parts.jsx';
+import { rasterOf, save, textFile } from './saving.js';
 import { snippetOf } from './snippet.js';
+import { layerSnippetOf } from './snippet-layer.js';
 import { svgOf } from './svg.js';
 import { useStore } from './use-store.js';
 
 /** @import { Given, Kind } from './exports.js' */
+/** @import { State } from '../state.js' */
+/** @import { MatrixView, ModelInfo, Run } from '../types.js' */
 /** @import { App } from './use-store.js' */
 
 /** @typedef {'png' | 'svg' | 'csv' | 'json'} Format */
@@ -29,20 +33,23 @@ export function TakeAway({ app }) {
   const [kind, setKind] = useState(/** @type {Kind} */ ('matrix'));
   const [message, setMessage] = useState('');
   const [isOpen, setIsOpen] = useState(false);
-  const state = useStore(store, 'focus', ...kSettings);
-  const { run, matrix, view, model, candidates } = useStore(shown, 'matrix', 'candidates');
-  if (!run || !matrix || !view) return null;
+  const { model } = useStore(store, 'model');
+  const { matrix } = useStore(shown, 'matrix');
+  if (!matrix) return null;
   /** @param {Format} format */
   async function take(format) {
-    const given = /** @type {Given} */ ({ state: store.state, shown: shown.state, session });
     try {
       setMessage('');
-      save(await blobOf(kind, format, given), `${nameOf(kind, given)}.${format}`);
+      const lens = chosen === 'lens' ? await session.lensAt(store.state.focus.row) : [];
+      const given = /** @type {Given} */ ({ state: store.state, shown: shown.state, session, lens });
+      save(await blobOf(chosen, format, given), `${nameOf(chosen, given)}.${format}`);
     } catch (error) {
       setMessage(`Not saved: ${error instanceof Error ? error.message : error}.`);
     }
   }
-  const kinds = kKinds.filter((each) => each.kind !== 'next' || candidates.length > 0);
+  const isLanguage = model !== 'untrained';
+  const kinds = kKinds.filter((each) => isLanguage || (each.kind !== 'next' && each.kind !== 'lens'));
+  const chosen = kinds.find((each) => each.kind === kind)?.kind ?? 'matrix';
   return (
     <Fold title="Take it away" id="take-away" isOpen={isOpen} onToggle={setIsOpen}>
       <div class="buttons">
@@ -50,7 +57,7 @@ export function TakeAway({ app }) {
           <label for="take-what">What</label>
           <select
             id="take-what"
-            value={kind}
+            value={chosen}
             onChange={(event) => setKind(/** @type {Kind} */ (event.currentTarget.value))}
           >
             {kinds.map((each) => (
@@ -70,33 +77,53 @@ export function TakeAway({ app }) {
         {message ||
           'The address of this page holds everything that is chosen here: copy it to show the same to someone else.'}
       </p>
-      {model && isOpen && (
-        <>
-          <h3>The same numbers in your own program</h3>
-          <p>
-            {'A module for Node, with the package '}
-            <code>attention-wasm</code>
-            {state.model === 'trained' ? (
-              <>
-                {' and the model’s '}
-                {kModelFiles.map(({ name, url }, i) => (
-                  <span key={name}>
-                    {i > 0 && ' and '}
-                    <a href={url.href} download={name}>
-                      {name}
-                    </a>
-                  </span>
-                ))}
-                {'. It prints the row in focus and the likeliest next tokens.'}
-              </>
-            ) : (
-              ' and your model’s files. It prints the row in focus and the likeliest next tokens.'
-            )}
-          </p>
-          <Snippet text={snippetOf(state, run, view, model)} />
-        </>
-      )}
+      {isOpen && <Program app={app} />}
     </Fold>
+  );
+}
+
+/** @param {{ app: App }} props */
+function Program({ app: { store, shown } }) {
+  const state = useStore(store, 'focus', ...kSettings);
+  const { run, view, model } = useStore(shown, 'run', 'view', 'model');
+  if (!run || !view) return null;
+  return (
+    <>
+      <h3>The same numbers in your own program</h3>
+      <p>
+        {'A module for Node, with the package '}
+        <code>attention-wasm</code>
+        <Needed model={state.model} />
+      </p>
+      <Snippet text={programOf(state, run, view, model)} />
+    </>
+  );
+}
+
+/** @param {State} state @param {Run} run @param {MatrixView} view @param {ModelInfo | null} model */
+function programOf(state, run, view, model) {
+  if (model) return snippetOf(state, run, view, model);
+  return run.layer ? layerSnippetOf(state, { ...run, layer: run.layer }, view) : '';
+}
+
+/** What the program takes besides the package, and what it gives. @param {{ model: State['model'] }} props */
+function Needed({ model }) {
+  if (model === 'untrained')
+    return ' alone: it draws the same projections from the seed. It prints the row in focus and the layer’s output there.';
+  if (model === 'own') return ' and your model’s files. It prints the row in focus and the likeliest next tokens.';
+  return (
+    <>
+      {' and the model’s '}
+      {kModelFiles.map(({ name, url }, i) => (
+        <span key={name}>
+          {i > 0 && ' and '}
+          <a href={url.href} download={name}>
+            {name}
+          </a>
+        </span>
+      ))}
+      {'. It prints the row in focus and the likeliest next tokens.'}
+    </>
   );
 }
 
@@ -132,35 +159,8 @@ function Snippet({ text }) {
 
 /** @param {Kind} kind @param {Format} format @param {Given} given @returns {Promise<Blob>} */
 async function blobOf(kind, format, given) {
-  if (format === 'csv') return new Blob([csvOf(await tableOf(kind, given))], { type: 'text/csv' });
-  if (format === 'json') return new Blob([JSON.stringify(await jsonOf(kind, given))], { type: 'application/json' });
-  const svg = new Blob([svgOf(kind, given)], { type: 'image/svg+xml' });
+  if (format === 'csv') return textFile(csvOf(kind, given), 'text/csv');
+  if (format === 'json') return textFile(jsonOf(kind, given), 'application/json');
+  const svg = new Blob([await svgOf(kind, given)], { type: 'image/svg+xml' });
   return format === 'svg' ? svg : rasterOf(svg);
-}
-
-const kPixels = 2; // for each unit of the drawing
-
-/** @param {Blob} svg @returns {Promise<Blob>} */
-async function rasterOf(svg) {
-  const image = new Image();
-  image.src = URL.createObjectURL(svg);
-  await image.decode();
-  const canvas = document.createElement('canvas');
-  canvas.width = kPixels * image.width;
-  canvas.height = kPixels * image.height;
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
-  context.drawImage(image, 0, 0, canvas.width, canvas.height);
-  URL.revokeObjectURL(image.src);
-  return new Promise((resolve, reject) => {
-    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error('the picture is too large'))));
-  });
-}
-
-/** @param {Blob} blob @param {string} name */
-function save(blob, name) {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }

@@ -1,39 +1,45 @@
 // The text as tokens, with the heaviest weights of the row in focus as arcs over it.
-import { curveBasis, line } from 'd3-shape';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { useStore } from './use-store.js';
-import { formatValue, valueAt } from './words.js';
+import { pathOf } from './arc-path.js';
+import { useGrowing } from './use-growing.js';
+import { useCalmFocus, useStore } from './use-store.js';
+import { formatValue } from './words.js';
 
 /** @import { App } from './use-store.js' */
 /** @import { Matrix } from '../types.js' */
-/** @typedef {{ column: number, value: number, path: string }} Arc */
+/** @import { Box } from './arc-path.js' */
 
-/** The largest values of a row. @param {Matrix} matrix @param {number} row @param {number} count @returns {{ column: number, value: number }[]} */
-export function heaviest(matrix, row, count) {
+/** The largest values by magnitude, the largest first; neither zeros nor what has no number. @param {Float32Array} values @param {number} count @returns {{ column: number, value: number }[]} */
+export function heaviestOf(values, count) {
   /** @type {{ column: number, value: number }[]} */
   const found = [];
-  for (let column = 0; column < matrix.columns; column++) {
-    const value = valueAt(matrix, row, column);
-    if (Number.isNaN(value) || value === 0) continue;
-    const place = found.findIndex((each) => Math.abs(value) > Math.abs(each.value));
-    if (place >= 0) found.splice(place, 0, { column, value });
-    else if (found.length < count) found.push({ column, value });
+  for (let column = 0; column < values.length && count > 0; column++) {
+    const value = values[column];
+    const size = Math.abs(value);
+    if (!(size > 0) || (found.length === count && size <= Math.abs(found[count - 1].value))) continue;
+    const place = found.findIndex((each) => size > Math.abs(each.value));
+    found.splice(place < 0 ? found.length : place, 0, { column, value });
     if (found.length > count) found.pop();
   }
   return found;
 }
 
+/** @param {Matrix} matrix @param {number} row @param {number} count */
+export function heaviest({ data, from, columns }, row, count) {
+  return row < from ? [] : heaviestOf(data.subarray((row - from) * columns, (row - from + 1) * columns), count);
+}
+
 /** @param {{ app: App }} props */
 export function TokenStrip({ app }) {
   const { store, shown } = app;
-  const state = useStore(store, 'focus', 'locked', 'arcs', 'rows');
+  const state = useStore(store, 'locked', 'arcs', 'rows');
   const { run, matrix, view } = useStore(shown, 'matrix', 'writing');
+  const { row, column } = useCalmFocus(store, matrix);
+  const strip = useRef(/** @type {HTMLDivElement | null} */ (null));
   const list = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const [arcs, setArcs] = useState(/** @type {Arc[]} */ ([]));
-  const [size, setSize] = useState('');
-  const tokens = run?.tokens ?? [];
+  const [{ boxes, room }, setPlaces] = useState(kNowhere);
+  const tokens = useGrowing(run?.tokens ?? kNoTokens);
   const prompt = run?.prompt ?? 0;
-  const { row, column } = state.focus;
 
   // The same elements while the tokens are the same: moving the focus costs nothing here.
   const items = useMemo(
@@ -55,25 +61,27 @@ export function TokenStrip({ app }) {
   );
 
   useLayoutEffect(() => markTokens(list.current, { row, column, rows: state.rows, locked: state.locked }));
-  useLayoutEffect(() => keepInSight(list.current, row), [row, size, tokens]);
-  useLayoutEffect(() => {
-    const items = list.current?.children;
-    if (!items || !matrix || items.length !== matrix.columns) return setArcs([]);
-    setArcs(heaviest(matrix, row, state.arcs).map((each) => ({ ...each, path: pathOf(items, row, each.column) })));
-  }, [matrix, row, state.arcs, size]);
+  useLayoutEffect(() => keepInSight(strip.current, boxes[row], room), [row, boxes]);
+  // Measured once: to ask for a place makes the browser lay out all that has changed.
+  const measure = () => setPlaces(placesIn(/** @type {HTMLElement} */ (strip.current), list.current));
+  useLayoutEffect(measure, [items]);
   useEffect(() => {
-    const node = list.current;
-    if (!node) return;
-    const observer = new ResizeObserver(() => setSize(`${node.clientWidth} ${node.clientHeight}`));
-    observer.observe(node);
+    const observer = new ResizeObserver(measure);
+    observer.observe(/** @type {HTMLElement} */ (list.current));
     return () => observer.disconnect();
   }, []);
+  const arcs = useMemo(() => {
+    if (!matrix || boxes.length !== matrix.columns) return [];
+    return heaviest(matrix, row, state.arcs).map((each) => ({
+      ...{ ...each, path: pathOf(boxes[row], boxes[each.column]) },
+    }));
+  }, [matrix, row, state.arcs, boxes]);
 
   const largest = arcs.reduce((most, { value }) => Math.max(most, Math.abs(value)), 0);
   const strength = (/** @type {number} */ value) =>
     view?.show === 'weights' ? Math.min(1, value) : Math.abs(value) / largest;
   return (
-    <div class="strip">
+    <div class="strip" ref={strip}>
       <div class="strip-inner">
         <div
           id="tokens"
@@ -86,10 +94,13 @@ export function TokenStrip({ app }) {
         >
           {items}
         </div>
+        <TokenMark kind={state.locked ? 'asks locked' : 'asks'} box={boxes[row]} />
+        <TokenMark kind="asked" box={boxes[column]} />
         <svg class="arcs" aria-hidden="true">
-          {arcs.map((arc) => (
+          {arcs.map((arc, i) => (
+            // biome-ignore lint/a11y/noStaticElementInteractions: the matrix does the same by keys
             <path
-              key={arc.column}
+              key={i}
               d={arc.path}
               class={arc.column === column ? 'chosen' : arc.value < 0 ? 'negative' : ''}
               stroke-width={1 + 5 * strength(arc.value)}
@@ -97,6 +108,7 @@ export function TokenStrip({ app }) {
               onPointerEnter={() => {
                 if (!store.state.locked) store.set({ focus: { row, column: arc.column } });
               }}
+              onClick={() => store.set({ focus: { row, column: arc.column }, locked: true })}
             >
               <title>{`${formatValue(view?.show ?? 'weights', arc.value)}: ${row} “${tokens[row]}” asks ${arc.column} “${tokens[arc.column]}”`}</title>
             </path>
@@ -105,6 +117,14 @@ export function TokenStrip({ app }) {
       </div>
     </div>
   );
+}
+
+/** Over the tokens, so that a strip of a thousand of them isn't painted again. @param {{ kind: string, box: Box & { width: number } | undefined }} props */
+function TokenMark({ kind, box }) {
+  if (!box) return null;
+  const { x, top, bottom, width } = box;
+  const style = { width: `${width}px`, height: `${bottom - top}px`, translate: `${x - width / 2}px ${top}px` };
+  return <div class={`token-mark ${kind}`} style={style} />;
 }
 
 /**
@@ -130,16 +150,10 @@ function markTokens(list, { row, column, rows, locked }) {
   asks.tabIndex = 0;
 }
 
-/** Scrolls the strip, and the strip alone, to a token; not under a pointer that is about to choose one. @param {HTMLElement | null} list @param {number} row */
-function keepInSight(list, row) {
-  const strip = list?.closest('.strip');
-  const item = /** @type {HTMLElement | undefined} */ (list?.children[row]);
-  if (!strip || !item || strip.matches(':hover')) return;
-  const room = item.offsetHeight + 24; // with the arcs above it
-  if (item.offsetTop - 24 < strip.scrollTop) strip.scrollTop = item.offsetTop - room;
-  else if (item.offsetTop + room > strip.scrollTop + strip.clientHeight) {
-    strip.scrollTop = item.offsetTop + room - strip.clientHeight;
-  }
+/** Scrolls the strip, and the strip alone, to a token; not under a pointer that is about to choose one. @param {HTMLElement | null} strip @param {Box | undefined} box @param {Room} room */
+function keepInSight(strip, box, { width, height }) {
+  if (!strip || !box || strip.matches(':hover')) return;
+  strip.scrollTo({ left: box.x - width / 2, top: (box.top + box.bottom - height) / 2 });
 }
 
 /** Pointer and keys on a token. @param {App} app */
@@ -195,50 +209,20 @@ function handlers({ store, shown }) {
   };
 }
 
-const curve = line().curve(curveBasis);
+/** @type {string[]} the same at each drawing */
+const kNoTokens = [];
 
-/** From the token that asks to the one that is asked, over the tokens; to another line, from its top to the other's bottom. @param {HTMLCollection} items @param {number} row @param {number} column */
-function pathOf(items, row, column) {
-  const box = (/** @type {number} */ i) => {
-    const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = /** @type {HTMLElement} */ (items[i]);
-    return { x: offsetLeft + offsetWidth / 2, top: offsetTop, bottom: offsetTop + offsetHeight };
-  };
-  const from = box(row);
-  const to = box(column);
-  if (row === column) {
-    const y = from.top - 1;
-    return (
-      curve([
-        [from.x - 7, y],
-        [from.x - 12, y - 12],
-        [from.x, y - 24],
-        [from.x + 12, y - 12],
-        [from.x + 7, y],
-      ]) ?? ''
-    );
-  }
-  if (from.top === to.top) {
-    const rise = Math.min(34, 12 + Math.abs(to.x - from.x) / 12);
-    const y = from.top - 1;
-    const third = (to.x - from.x) / 6;
-    return (
-      curve([
-        [from.x, y],
-        [from.x + third, y - rise],
-        [to.x - third, y - rise],
-        [to.x, y],
-      ]) ?? ''
-    );
-  }
-  const isAbove = to.top < from.top;
-  const [start, end] = isAbove ? [from.top - 1, to.bottom + 1] : [from.bottom + 1, to.top - 1];
-  const bend = isAbove ? -14 : 14;
-  return (
-    curve([
-      [from.x, start],
-      [from.x, start + bend],
-      [to.x, end - bend],
-      [to.x, end],
-    ]) ?? ''
-  );
+/** What there is room for. @typedef {{ width: number, height: number }} Room */
+
+/** @type {{ boxes: (Box & { width: number })[], room: Room }} */
+const kNowhere = { boxes: [], room: { width: 0, height: 0 } };
+
+/** Where the tokens are. @param {HTMLElement} strip @param {HTMLElement | null} list */
+function placesIn(strip, list) {
+  const boxes = [...(list?.children ?? [])].map((item) => {
+    const { offsetLeft, offsetTop, offsetWidth, offsetHeight } = /** @type {HTMLElement} */ (item);
+    const [x, bottom] = [offsetLeft + offsetWidth / 2, offsetTop + offsetHeight];
+    return { x, top: offsetTop, bottom, width: offsetWidth };
+  });
+  return { boxes, room: { width: strip.clientWidth, height: strip.clientHeight } };
 }

@@ -26,7 +26,7 @@ export function WhatIf({ app }) {
     <>
       <h2 id="ablation-title">What if</h2>
       <p>
-        The kernels run again with each change; the bars of the next token show both, and “Change” above the matrix
+        The kernels run again with each change; the bars of the next token show both, and “Change” below the matrix
         shows what became of each weight.
       </p>
       <AttentionSwitches app={app} />

@@ -22,7 +22,7 @@ export function fileName({ combine, of, show }, { layers, heads }) {
 }
 
 /** What a number of the matrix is called. @type {Readonly<Record<MatrixView['show'], string>>} */
-export const kQuantities = { weights: 'Weight', scores: 'Score', change: 'Change of weight' };
+export const kQuantities = { weights: 'Weight', scores: 'Score', change: 'Change' };
 
 /** @param {MatrixView['show']} show @param {number} value */
 export const formatValue = (show, value) => (show === 'weights' ? formatWeight(value) : formatChange(value));

@@ -1,4 +1,5 @@
 // MHA, GQA and MQA side by side: what the keys and values of a text take.
+import { formatCount } from '../../views/format.js';
 import { bytesText } from '../numbers.js';
 
 /** @import { Sizes } from './parts.js' */
@@ -19,7 +20,7 @@ export function CacheTable({ sizes }) {
   const most = bytes(heads, 4);
   return (
     <table class="plain-table cache" id="cache">
-      <caption>Keys and values of T = {T.toLocaleString('en')} tokens, kept for the next one</caption>
+      <caption>Keys and values of T = {formatCount(T)} tokens, kept for the next one</caption>
       <thead>
         <tr>
           <th scope="col">Heads</th>

@@ -1,5 +1,6 @@
 // The layer as boxes on a line; two ways lead around them.
 import { useRef } from 'preact/hooks';
+import { formatCount } from '../../views/format.js';
 import { short } from '../numbers.js';
 
 /** @import { Part } from './parts.js' */
@@ -43,7 +44,7 @@ export function Diagram({ parts, chosen, onChoose }) {
             key={part.name}
             role="radio"
             aria-checked={part.name === chosen}
-            aria-label={`${part.title}, ${part.parameters.toLocaleString('en')} parameters`}
+            aria-label={`${part.title}, ${formatCount(part.parameters)} parameters`}
             tabindex={part.name === chosen ? 0 : -1}
             data-name={part.name}
             class="box"

@@ -1,6 +1,6 @@
 // One question: an answer is judged at once, and explained.
 import { useEffect, useState } from 'preact/hooks';
-import { useLesson } from '../context.js';
+import { useVisit } from '../context.js';
 
 /**
  * @typedef {object} Question
@@ -15,7 +15,7 @@ import { useLesson } from '../context.js';
 /** @param {{ number: number, question: Question, children?: any }} props */
 export function QuestionCard({ number, question, children }) {
   const { name, asks, options, right, explains, about = '' } = question;
-  const { done } = useLesson();
+  const { done } = useVisit();
   const [chosen, setChosen] = useState(/** @type {number | null} */ (null));
   useEffect(() => setChosen(null), [about]);
   const isRight = chosen === right;

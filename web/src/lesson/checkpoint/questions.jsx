@@ -1,5 +1,6 @@
 // The questions: some about attention as such, some made from the reader's own sentence and judged by the kernel's numbers.
 
+import { largest } from '../../engine/matrix.js';
 import { hashText } from '../../engine/random.js';
 import { visibleKeys } from '../../engine/rules.js';
 import { headName } from '../../state.js';
@@ -43,7 +44,7 @@ function rowToGuess({ tokens, weights, at: head }) {
   const step = Math.ceil(T / kMostTried);
   const rows = Array.from({ length: Math.max(0, Math.ceil((T - 4) / step)) }, (_, i) => 4 + i * step);
   if (rows.length === 0) return T - 1;
-  const best = (/** @type {number} */ row) => Math.max(...rowOf(weights, row));
+  const best = (/** @type {number} */ row) => largest(rowOf(weights, row));
   const clear = rows.filter((row) => best(row) > 0.4 && rowOf(weights, row).indexOf(best(row)) > 0);
   const from = clear.length > 0 ? clear : rows;
   return from[hashText(`${tokens.join(' ')} ${head}`) % from.length];

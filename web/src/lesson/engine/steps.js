@@ -1,11 +1,13 @@
 // One head at work, step by step: every tensor between the hidden states and what the head adds to them.
 import { readSafetensors } from 'attention-wasm/safetensors';
 import { kindsOf } from '../../engine/rules.js';
+import { drawable, drawableSquare } from './ranges.js';
 import { ropeOf } from './rope-of.js';
 
 /** @import { Attention } from 'attention-wasm' */
 /** @import { LanguageModel } from '../../engine/language-model.js' */
 /** @import { HeadName, Rule, Run, Tensor, WhatIf } from '../../types.js' */
+/** @import { Drawable } from './ranges.js' */
 /** @import { RopeSettings } from './rope-of.js' */
 
 /** Files that a model was made from; the weights of a model of the reader's own aren't kept. @typedef {{ config: Record<string, any>, weights: Uint8Array | null }} Origin */
@@ -18,15 +20,15 @@ import { ropeOf } from './rope-of.js';
  * @property {number} scale what products are multiplied by @property {number} softcap 0: off
  * @property {Rule} rule what a row sees
  * @property {RopeSettings | null} rope
- * @property {Tensor | null} x [T, width] what the projections take
- * @property {Tensor} q [T, D] of this head, not yet turned @property {Tensor} k @property {Tensor} v
- * @property {{ q: Tensor, k: Tensor }} turned by RoPE; the same as q and k without it
- * @property {Tensor} products [T, T] q·k
- * @property {Tensor} scores [T, T] times the scale
- * @property {Tensor} weights [T, T]
- * @property {Tensor} mixed [T, D] weights times values
- * @property {Tensor} joined [T, H·D] of all heads
- * @property {Tensor | null} output [T, width]
+ * @property {Drawable | null} x [T, width] what the projections take
+ * @property {Drawable} q [T, D] of this head, not yet turned @property {Drawable} k @property {Drawable} v
+ * @property {{ q: Drawable, k: Drawable }} turned by RoPE; the same as q and k without it
+ * @property {Drawable} products [T, T] q·k
+ * @property {Drawable} scores [T, T] times the scale
+ * @property {Drawable} weights [T, T]
+ * @property {Drawable} mixed [T, D] weights times values
+ * @property {Drawable} joined [T, H·D] of all heads
+ * @property {Drawable | null} output [T, width]
  * @property {{ q: Tensor, k: Tensor, v: Tensor, out: Tensor } | null} parameters of this head's projections, [D, width];
  *   out [width, H·D]
  */
@@ -77,10 +79,11 @@ function mix(attention, { q, k, v }, head, { scale, softcap, rule }) {
   const { output, weights } = attention.scaledDotProductAttention(one, key, value, { ...options, needWeights: true });
   const { output: every } = attention.scaledDotProductAttention(q, k, v, options);
   return {
-    ...{ kvHead, v: value, turned: { q: one, k: key } },
-    ...{ products: plain(stage({ scale: 1 }, 'scores')), scores: plain(stage({ scale, softcap }, 'capped')) },
-    weights: plain(weights),
-    ...{ mixed: plain(output), joined: join(/** @type {Tensor} */ (every)) },
+    ...{ kvHead, v: drawable(value), turned: { q: drawable(one), k: drawable(key) } },
+    products: drawable(plain(stage({ scale: 1 }, 'scores'))),
+    scores: drawableSquare(plain(stage({ scale, softcap }, 'capped')), rule),
+    weights: drawableSquare(plain(weights), rule),
+    ...{ mixed: drawable(plain(output)), joined: drawable(join(/** @type {Tensor} */ (every))) },
   };
 }
 
@@ -120,7 +123,7 @@ export function languageSteps(attention, model, origin, { text, added, off, chan
   const kind = kindsOf(change, trained)[layer];
   const rope = change.rotary ? ropeOf(origin.config, D) : null;
   const back = (/** @type {Tensor} */ x) =>
-    plain(attention.rope(x, { .../** @type {RopeSettings} */ (rope), inverse: true }));
+    drawable(plain(attention.rope(x, { .../** @type {RopeSettings} */ (rope), inverse: true })));
   const rest = mix(attention, all, head, kind);
   const { turned, joined } = rest;
   return {
@@ -144,8 +147,8 @@ function projections(attention, { config, weights }, { layer, head, kvHead, D },
   const x = attention.rmsNorm(hidden, { weight: norm, epsilon: config.rms_norm_eps });
   const [q, k, v, out] = ['q', 'k', 'v', 'o'].map((name) => asFloats(attention, of(`self_attn.${name}_proj`)));
   return {
-    x: plain(x),
-    output: plain(attention.linear(joined, out)),
+    x: drawable(plain(x)),
+    output: drawable(plain(attention.linear(joined, out))),
     parameters: { q: rowsOf(q, head * D, D), k: rowsOf(k, kvHead * D, D), v: rowsOf(v, kvHead * D, D), out },
   };
 }
@@ -169,10 +172,10 @@ export function layerSteps(attention, { tokens, heads, rules: [rule], layer }, a
   const rest = mix(attention, { q: turn(q), k: turn(k), v }, head, { scale, softcap: 0, rule });
   const part = (/** @type {string} */ name) => rowsOf(weight(name), head * D, D);
   return {
-    ...{ tokens, at: [0, head], heads, kvHeads: heads, D, width, scale, softcap: 0, rule, rope, x },
-    ...{ q: headOf(q, head), k: headOf(k, head) },
+    ...{ tokens, at: [0, head], heads, kvHeads: heads, D, width, scale, softcap: 0, rule, rope },
+    ...{ x: drawable(x), q: drawable(headOf(q, head)), k: drawable(headOf(k, head)) },
     ...rest,
-    output: plain(attention.linear(rest.joined, weight('out'))),
+    output: drawable(plain(attention.linear(rest.joined, weight('out')))),
     parameters: { q: part('q'), k: part('k'), v: part('v'), out: weight('out') },
   };
 }

@@ -6,12 +6,13 @@ import { SoftmaxRow } from './softmax-row.jsx';
 import { Line, Terms } from './terms.jsx';
 
 /** @import { Tensor } from '../../types.js' */
+/** @import { Drawable } from '../engine/ranges.js' */
 /** @import { HeadSteps } from '../engine/steps.js' */
 
 /** @typedef {{ steps: HeadSteps, row: number, column: number, channel: number }} Cell */
 /**
  * @typedef {object} Picture
- * @property {Tensor | null} tensor @property {string} name @property {string} [says]
+ * @property {Drawable | null} tensor @property {string} name @property {string} [says]
  * @property {'signed' | 'weights'} [kind]
  * @property {'row' | 'column'} [rows] whether its rows are tokens that ask or that are asked
  * @property {boolean} [isSquare] rows ask, columns are asked
@@ -91,16 +92,24 @@ export const kSteps = [
       { tensor: steps.v, name: 'V', says: `values, head ${steps.kvHead}`, rows: 'column', marksChannel: true },
     ],
     channels: (steps) => steps?.D ?? 0,
-    arithmetic: ({ steps, row, channel }) =>
+    withKey: true,
+    arithmetic: ({ steps, row, column, channel }) =>
       steps.x && steps.parameters ? (
-        <Terms
-          label="A query as a sum of products"
-          heads={['Channel of X', 'x', 'W', 'x · W']}
-          terms={projected(steps.x, steps.parameters.q, row, channel)}
-          sum={`Q[${row}, ${channel}]`}
-          total={at(steps.q, row, channel)}
-          most={8}
-        />
+        <>
+          <Terms
+            label="A query as a sum of products"
+            heads={['Channel of X', 'x', 'W', 'x · W']}
+            terms={projected(steps.x, steps.parameters.q, row, channel)}
+            sum={`Q[${row}, ${channel}]`}
+            total={at(steps.q, row, channel)}
+            most={8}
+          />
+          <Line>
+            From {quoted(steps, column)}, with the other two matrices: K[{column}, {channel}] ={' '}
+            <b id="key-in-focus">{fixed(at(steps.k, column, channel))}</b>, V[{column}, {channel}] ={' '}
+            <b id="value-in-focus">{fixed(at(steps.v, column, channel))}</b>
+          </Line>
+        </>
       ) : (
         <p class="note">{kHidden}</p>
       ),

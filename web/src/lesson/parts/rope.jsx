@@ -1,5 +1,5 @@
 // A query and a key turned by their positions, pair by pair, and what that does to their product.
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer, useLesson } from '../context.js';
 import { fixed, rowOf } from '../numbers.js';
 import { Plot } from './plot.jsx';
@@ -97,23 +97,45 @@ function Clock({ i, D, rope, q, k }) {
     { kind: 'k', x: k[first], y: k[second] },
     { kind: 'q', x: q[first], y: q[second] },
   ];
-  const most = Math.max(...hands.map(({ x, y }) => Math.hypot(x, y)), 1e-9);
+  const longest = Math.max(...hands.map(({ x, y }) => Math.hypot(x, y)), 1e-9);
   const theta = rope.base ** ((-2 * i) / width);
   return (
     <div class="clock">
       <svg viewBox="-50 -50 100 100" role="img" aria-label={`Pair ${i + 1}, turned by ${theta.toPrecision(3)} a token`}>
         <circle class="clock-face" r="46" />
-        {hands.map(({ kind, x, y }) => (
-          <g key={kind} class={`hand ${kind}`}>
-            <line x2={(44 * x) / most} y2={(-44 * y) / most} />
-            <circle class="hand-tip" cx={(44 * x) / most} cy={(-44 * y) / most} r="4" />
-          </g>
+        {hands.map((hand) => (
+          <Hand key={hand.kind} longest={longest} {...hand} />
         ))}
       </svg>
       <span class="note">
         pair <span class="number">{i + 1}</span>
       </span>
-      <span class="note number">θ = {theta < 0.001 ? theta.toExponential(1) : theta.toPrecision(2)}</span>
+      <span class="note number">θ = {angleText(theta)}</span>
     </div>
+  );
+}
+
+/** It turns to where it should be by the shorter way. @param {{ kind: string, x: number, y: number, longest: number }} props */
+function Hand({ kind, x, y, longest }) {
+  const angle = useRef(0);
+  const further = (-180 / Math.PI) * Math.atan2(y, x) - angle.current; // y points down here
+  angle.current += further - 360 * Math.round(further / 360);
+  const length = (44 * Math.hypot(x, y)) / longest;
+  return (
+    <g class={`hand ${kind}`} style={{ transform: `rotate(${angle.current}deg)` }}>
+      <line x2={length} />
+      <circle class="hand-tip" cx={length} r="4" />
+    </g>
+  );
+}
+
+/** @param {number} theta */
+function angleText(theta) {
+  if (theta >= 0.001) return theta.toPrecision(2);
+  const [digits, power] = theta.toExponential(1).split('e');
+  return (
+    <>
+      {digits} · 10<sup>{power.replace('-', '−')}</sup>
+    </>
   );
 }

@@ -1,18 +1,18 @@
 // A matrix as a picture, with its name, its shape and what its colours mean.
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { divergingScale, gradientOf, kSequential } from '../../scale.js';
-import { fixed, range, sizeText } from '../numbers.js';
+import { fixed, sizeText } from '../numbers.js';
 import { useTheme } from '../theme.js';
 import { pictureOf } from './picture.js';
 
 /** @import { Scale } from '../../scale.js' */
-/** @import { Tensor } from '../../types.js' */
+/** @import { Drawable } from '../engine/ranges.js' */
 
 const kLargestCell = 12;
 
 /**
  * @typedef {object} MapProps
- * @property {Tensor} tensor [R, C]
+ * @property {Drawable} tensor [R, C]
  * @property {string} name
  * @property {string} [says] what it is, in a word or two
  * @property {'weights' | 'signed'} [kind]
@@ -48,7 +48,7 @@ export function TensorMap({
   const theme = useTheme();
   const scale = kind === 'weights' ? kSequential : divergingScale(theme);
   const [R, C] = tensor.shape;
-  const [low, high] = range(tensor.data);
+  const [low, high] = tensor.range;
   const most = kind === 'weights' ? high : Math.max(-low, high);
   const side = Math.min(kLargestCell, width / C, height / R);
   const size = [Math.max(4, side * C), Math.max(4, side * R)];
@@ -89,10 +89,10 @@ export function TensorMap({
 
 /**
  * @param {HTMLCanvasElement} canvas
- * @param {{ tensor: Tensor, scale: Scale, most: number, size: number[], row?: number | null, column?: number | null }} picture
+ * @param {{ tensor: Drawable, scale: Scale, most: number, size: number[], row?: number | null, column?: number | null }} picture
  */
-function draw(canvas, { tensor: { data, shape }, scale, most, size, row, column }) {
-  const [R, C] = shape;
+function draw(canvas, { tensor, scale, most, size, row, column }) {
+  const [R, C] = tensor.shape;
   const ratio = window.devicePixelRatio || 1;
   const [width, height] = size.map((length) => Math.round(length * ratio));
   if (canvas.width !== width || canvas.height !== height) {
@@ -102,7 +102,7 @@ function draw(canvas, { tensor: { data, shape }, scale, most, size, row, column 
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
   context.clearRect(0, 0, width, height);
   const [rows, columns] = [Math.min(R, height), Math.min(C, width)];
-  const image = pictureOf({ data, shape }, { scale, most, rows, columns });
+  const image = pictureOf(tensor, { scale, most, rows, columns });
   const cells = smallCanvas();
   [cells.width, cells.height] = [columns, rows];
   /** @type {OffscreenCanvasRenderingContext2D} */ (cells.getContext('2d')).putImageData(image, 0, 0);

@@ -1,5 +1,6 @@
 // 4. The block as a diagram: what each part holds and costs, and what sharing key/value heads saves.
 import { useState } from 'preact/hooks';
+import { formatCount } from '../../views/format.js';
 import { CacheTable } from '../architecture/cache-table.jsx';
 import { Diagram } from '../architecture/diagram.jsx';
 import { partsOf } from '../architecture/parts.js';
@@ -69,7 +70,7 @@ function Inspector() {
           least={kLeast.T}
           most={kMost.T}
           step={0.01}
-          text={sizes.T.toLocaleString('en')}
+          text={formatCount(sizes.T)}
           onChange={(value) => setOwn({ ...own, T: lengthOf(value) })}
         />
         <Slider
@@ -100,7 +101,7 @@ function Inspector() {
             <dt>Shapes</dt>
             <dd class="number">{part.shapes}</dd>
             <dt>Parameters</dt>
-            <dd class="number">{part.parameters.toLocaleString('en')}</dd>
+            <dd class="number">{formatCount(part.parameters)}</dd>
             <dt>Operations</dt>
             <dd class="number">
               {short(part.flops)} <span class="note">{part.formula}</span>
@@ -134,10 +135,10 @@ function Sum({ sizes, parts, parameters }) {
   const weights = 4 * sizes.layers * sizes.heads * sizes.T ** 2;
   return (
     <p class="note number" id="sum">
-      {sizes.layers === 1 ? 'One layer' : `${sizes.layers} layers`} of {inBlock.toLocaleString('en')} parameters
+      {sizes.layers === 1 ? 'One layer' : `${sizes.layers} layers`} of {formatCount(inBlock)} parameters
       {parameters !== null &&
-        `, ${outside.toLocaleString('en')} in the embedding and the last norm: ${whole.toLocaleString('en')}${whole === parameters ? ', as the model has' : ''}`}
-      . A pass over T = {sizes.T.toLocaleString('en')}: {short(flops)} operations; all its attention weights would be{' '}
+        `, ${formatCount(outside)} in the embedding and the last norm: ${formatCount(whole)}${whole === parameters ? ', as the model has' : ''}`}
+      . A pass over T = {formatCount(sizes.T)}: {short(flops)} operations; all its attention weights would be{' '}
       {bytesText(weights)}, and the fused kernel never holds them.
     </p>
   );

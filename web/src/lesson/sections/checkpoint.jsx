@@ -11,8 +11,9 @@ import {
   saturationQuestion,
   shiftQuestion,
 } from '../checkpoint/questions.jsx';
-import { useAnswer, useLesson } from '../context.js';
+import { useAnswer, useLesson, useVisit } from '../context.js';
 import { rowOf } from '../numbers.js';
+import { InTurn } from '../parts/in-turn.jsx';
 import { Section } from '../parts/section.jsx';
 import { cellOf } from '../parts/token-picker.jsx';
 
@@ -21,35 +22,49 @@ import { cellOf } from '../parts/token-picker.jsx';
 const kShift = 50;
 
 export function Checkpoint() {
-  const { done, steps } = useLesson();
-  const count = kQuestionNames.filter((name) => done.answered[name]).length;
   return (
     <Section number={6} name="checkpoint" title="Checkpoint">
       <p>
         Guess first, then look: an answer is judged at once. Some questions are made from your own sentence, and the
         kernel decides.
       </p>
-      <p class="score">
-        <progress value={count} max={kQuestionNames.length} aria-label="Questions done" />
-        <b class="number" id="questions-done">
-          {count} of {kQuestionNames.length} done
-        </b>
-        <button type="button" class="link" disabled={count === 0} onClick={done.forget}>
-          start again
-        </button>
-      </p>
+      <Score />
       <QuestionCard number={1} question={costQuestion}>
         <CostMeasurement />
       </QuestionCard>
-      {steps ? <OwnQuestions steps={steps} /> : <div class="panel waiting" />}
+      <InTurn place={6}>
+        <Others />
+      </InTurn>
     </Section>
   );
+}
+
+function Score() {
+  const { done } = useVisit();
+  const count = kQuestionNames.filter((name) => done.answered[name]).length;
+  return (
+    <p class="score">
+      <progress value={count} max={kQuestionNames.length} aria-label="Questions done" />
+      <b class="number" id="questions-done">
+        {count} of {kQuestionNames.length} done
+      </b>
+      <button type="button" class="link" disabled={count === 0} onClick={done.forget}>
+        start again
+      </button>
+    </p>
+  );
+}
+
+function Others() {
+  const { steps } = useLesson();
+  return steps ? <OwnQuestions steps={steps} /> : <div class="panel waiting" />;
 }
 
 /** @param {{ steps: HeadSteps }} props */
 function OwnQuestions({ steps }) {
   const lesson = useLesson();
-  const { store, state, done } = lesson;
+  const { store, state } = lesson;
+  const { done } = useVisit();
   const results = useAnswer(lesson, 'scaleExperiment', undefined);
   const { row, column } = cellOf(state, steps);
   const shifted = useAnswer(lesson, 'ropeScores', {

@@ -1,10 +1,9 @@
 // 7. What was done, what weights don't show, and where to go on.
-import { useEffect, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
+import { formatCount } from '../../views/format.js';
 import { kQuestionNames } from '../checkpoint/questions.jsx';
-import { useLesson } from '../context.js';
+import { useLesson, useVisit } from '../context.js';
 import { Section } from '../parts/section.jsx';
-
-/** @import { Run } from '../../types.js' */
 
 const kFurther = [
   {
@@ -40,35 +39,10 @@ const kFurther = [
   },
 ];
 
-/** @param {{ seen: ReadonlySet<string>, run: () => Pick<Run, 'tokens' | 'layers' | 'heads' | 'milliseconds'> | null }} props */
-export function Finish({ seen, run }) {
-  const { steps, done } = useLesson();
-  const [shown, setShown] = useState(/** @type {ReturnType<typeof run>} */ (null));
-  useEffect(() => setShown(run()), [steps]);
-  const count = kQuestionNames.filter((name) => done.answered[name]).length;
+export function Finish() {
   return (
     <Section number={7} name="finish" title="What you have done">
-      <ul class="summary" id="summary">
-        <li>
-          <b class="number">{seen.size} of 7</b> sections read,{' '}
-          <b class="number">
-            {count} of {kQuestionNames.length}
-          </b>{' '}
-          questions done.
-        </li>
-        {shown && (
-          <li>
-            Your text has <b class="number">{shown.tokens.length}</b> tokens:{' '}
-            <b class="number">{(shown.layers * shown.heads * shown.tokens.length ** 2).toLocaleString('en')}</b> weights
-            in all heads, computed on this device in <b class="number">{shown.milliseconds.toFixed(1)} ms</b>.
-          </li>
-        )}
-        <li>
-          You have seen one query meet every key, the mask, the softmax and the sum of the values, number by number.
-        </li>
-        <li>You have turned positions and seen that only distances count.</li>
-        <li>You know what grows with T and what with T², and why the fused kernel doesn’t hold the weights.</li>
-      </ul>
+      <Summary />
       <aside class="panel honest" aria-labelledby="honest-title">
         <h3 id="honest-title">What attention weights don’t show</h3>
         <ul>
@@ -108,5 +82,35 @@ export function Finish({ seen, run }) {
         ))}
       </ul>
     </Section>
+  );
+}
+
+function Summary() {
+  const { steps, run } = useLesson();
+  const { seen, done } = useVisit();
+  const shown = useMemo(run, [steps]);
+  const count = kQuestionNames.filter((name) => done.answered[name]).length;
+  return (
+    <ul class="summary" id="summary">
+      <li>
+        <b class="number">{seen.size} of 7</b> sections read,{' '}
+        <b class="number">
+          {count} of {kQuestionNames.length}
+        </b>{' '}
+        questions done.
+      </li>
+      {shown && (
+        <li>
+          Your text has <b class="number">{shown.tokens.length}</b> tokens:{' '}
+          <b class="number">{formatCount(shown.layers * shown.heads * shown.tokens.length ** 2)}</b> weights in all
+          heads, computed on this device in <b class="number">{shown.milliseconds.toFixed(1)} ms</b>.
+        </li>
+      )}
+      <li>
+        You have seen one query meet every key, the mask, the softmax and the sum of the values, number by number.
+      </li>
+      <li>You have turned positions and seen that only distances count.</li>
+      <li>You know what grows with T and what with T², and why the fused kernel doesn’t hold the weights.</li>
+    </ul>
   );
 }

@@ -2,17 +2,18 @@
 import { useMemo, useState } from 'preact/hooks';
 import { headName } from '../../state.js';
 import { useLesson } from '../context.js';
-import { fixed, masked, rowOf, sizeText } from '../numbers.js';
+import { firstOf, fixed, masked, sizeText } from '../numbers.js';
 import { Formula } from '../parts/formula.jsx';
+import { InTurn } from '../parts/in-turn.jsx';
 import { Rope } from '../parts/rope.jsx';
 import { Section } from '../parts/section.jsx';
 import { TensorMap } from '../parts/tensor-map.jsx';
 import { cellOf } from '../parts/token-picker.jsx';
 
-/** @import { Tensor } from '../../types.js' */
+/** @import { Drawable } from '../engine/ranges.js' */
 /** @import { HeadSteps } from '../engine/steps.js' */
 
-/** @typedef {{ symbol: string, sign: string, says: string, more: string, kind: 'signed' | 'weights', tensor: (steps: HeadSteps) => Tensor, marks: 'row' | 'column' | 'cell' }} Symbol */
+/** @typedef {{ symbol: string, sign: string, says: string, more: string, kind: 'signed' | 'weights', tensor: (steps: HeadSteps) => Drawable, marks: 'row' | 'column' | 'cell' }} Symbol */
 
 /** @type {Symbol[]} */
 const kSymbols = [
@@ -60,8 +61,14 @@ const kSymbols = [
   },
 ];
 
-/** @param {HeadSteps} steps @returns {Tensor} */
-const maskOf = ({ tokens: { length: T }, rule }) => masked({ data: new Float32Array(T * T), shape: [T, T] }, rule);
+/** For the masks of all lengths: zeros are never written to. */
+let zeros = new Float32Array();
+
+/** @param {HeadSteps} steps @returns {Drawable} */
+function maskOf({ tokens: { length: T }, rule }) {
+  if (zeros.length < T * T) zeros = new Float32Array(T * T);
+  return masked({ data: zeros.subarray(0, T * T), shape: [T, T], range: [0, 0] }, rule);
+}
 
 export function Formulas() {
   return (
@@ -70,7 +77,9 @@ export function Formulas() {
         All of it in one line. Point at a symbol, or choose it below: it lights up the tensor that it names, as it is
         now, for your text.
       </p>
-      <Symbols />
+      <InTurn place={2}>
+        <Symbols />
+      </InTurn>
       <MaskChoice />
       <p>
         So far nothing says where a token stands: a sum doesn’t know the order of its terms. Rotary positions (RoPE)
@@ -86,7 +95,9 @@ export function Formulas() {
         Here are a query and a key of your text as clock hands. Shift both, and the score stays; move one, and it
         changes.
       </p>
-      <Rope />
+      <InTurn place={2}>
+        <Rope />
+      </InTurn>
     </Section>
   );
 }
@@ -151,10 +162,10 @@ function Symbols() {
   );
 }
 
-/** The row of a tensor that belongs to the cell in focus. @param {{ symbol: Symbol, tensor: Tensor, cell: { row: number, column: number }, steps: HeadSteps }} props */
+/** The row of a tensor that belongs to the cell in focus. @param {{ symbol: Symbol, tensor: Drawable, cell: { row: number, column: number }, steps: HeadSteps }} props */
 function RowText({ symbol, tensor, cell, steps }) {
   const row = symbol.marks === 'column' ? cell.column : cell.row;
-  const first = Array.from(rowOf(tensor, row).slice(0, 4), (value) => fixed(value, 2));
+  const first = firstOf(tensor, row, 4).map((value) => fixed(value, 2));
   return (
     <span class="number">
       Row {row} (“{steps.tokens[row]}”): {first.join(', ')}

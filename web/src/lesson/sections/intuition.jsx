@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { headName } from '../../state.js';
 import { useAnswer, useLesson } from '../context.js';
 import { at, fixed, rowOf } from '../numbers.js';
+import { InTurn } from '../parts/in-turn.jsx';
 import { Plot } from '../parts/plot.jsx';
 import { Section } from '../parts/section.jsx';
 import { Slider } from '../parts/slider.jsx';
@@ -27,7 +28,9 @@ export function Intuition() {
         <b>value</b> it answers. A query is multiplied with every key; softmax turns the products into weights that add
         up to 1; the sum of the values, each times its weight, is what the token takes over.
       </p>
-      <Answers />
+      <InTurn place={1}>
+        <Answers />
+      </InTurn>
       <p>
         One detail decides whether this can be learned. A dot product of <i>d</i>
         <sub>k</sub> random numbers spreads like √<i>d</i>
@@ -36,7 +39,9 @@ export function Intuition() {
         <i>d</i>
         <sub>k</sub>. Try it without.
       </p>
-      <ScaleExperiment />
+      <InTurn place={1}>
+        <ScaleExperiment />
+      </InTurn>
     </Section>
   );
 }
