@@ -14,7 +14,8 @@ export const kEntries = ['index', 'onnx', 'safetensors', 'transformer', 'worker'
  * needs; `core` is the rest of what load() brings.
  */
 const kShared = [
-  { name: 'check', modules: ['errors', 'check', 'tensor', 'half', 'transformer/pace'] },
+  { name: 'errors', modules: ['errors'] }, // small, because Node shows the line that an uncaught error came from
+  { name: 'check', modules: ['check', 'tensor', 'half', 'transformer/pace'] },
   { name: 'core', reachedFrom: 'index' },
   { name: 'webgpu', reachedFrom: 'webgpu/load' },
   { name: 'worker-messages', modules: ['worker-messages'] },

@@ -15,7 +15,7 @@ test('the download of load() stays within its limit', async (t) => {
 
 test('what load() does not need is not in it', async () => {
   const { modules, script } = await download();
-  assert.deepEqual(modules, ['dist/check.js', 'dist/core.js']);
+  assert.deepEqual(modules, ['dist/errors.js', 'dist/check.js', 'dist/core.js']);
   // What each other part would bring, by a word that it can't do without.
   for (const word of ['cos_cache', 'readSafetensors', 'createWorker', 'hidden_size', 'requestAdapter']) {
     assert(!script.includes(word), word);
