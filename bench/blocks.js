@@ -147,7 +147,7 @@ function measure(lines) {
 }
 
 async function report(simd) {
-  const { load } = await import('../bindings/index.js');
+  const { load } = await import('../dist/index.js');
   for (const part of [rope, layers, stores, decodes]) {
     const attention = await load({ simd, threads: 1 });
     const lines = part(attention);
@@ -165,11 +165,11 @@ async function report(simd) {
 if (process.env.BENCH_BLOCKS_BUILD) {
   await report(process.env.BENCH_BLOCKS_BUILD);
 } else {
-  await main(() => {
+  await main(async () => {
     const options = readOptions(['builds', 'node']);
     const builds = choose('builds', options.builds, ['baseline', 'relaxed']);
     if (isRunElsewhere(options.node)) return;
-    setUp({ peers: false });
+    await setUp({ peers: false });
     const { processor, node, load } = machine();
     say(`${processor}, Node ${node}, one thread; load ${load.toFixed(1)} at the start`);
     console.log('| build | what | ms | median | rate |\n| --- | --- | ---: | ---: | ---: |');

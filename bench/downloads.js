@@ -9,7 +9,8 @@ import { projectRoot } from '../tools/machine.js';
 const require = createRequire(import.meta.url);
 
 /**
- * `code`: what a page would write. `isLoaded`: of the files that the bundler makes, those that the first call needs.
+ * `code`: what a page would write. `isLoaded`: of the files that the bundler makes, those that the first call needs beside
+ * what the page imports.
  * `beside`: a file that the bundler doesn't see.
  * @typedef {{ code: string, isLoaded: (file: string) => boolean, beside?: () => string }} Page
  */
@@ -40,8 +41,8 @@ const kPages = {
 /** @param {string} name of a build */
 function ours(name) {
   return {
-    code: `import { load } from ${JSON.stringify(join(projectRoot, 'bindings/index.js'))}; globalThis.used = load;`,
-    isLoaded: (file) => file === 'entry.js' || file.includes(`attention.${name}.`),
+    code: `import { load } from ${JSON.stringify(join(projectRoot, 'dist/index.js'))}; globalThis.used = load;`,
+    isLoaded: (file) => file === `asset-attention.${name}.wasm` || (name.endsWith('-mt') && file.includes('threads')),
   };
 }
 
@@ -76,7 +77,14 @@ async function download({ code, isLoaded, beside }) {
     },
   });
   const files = [result].flat().flatMap(({ output }) => output);
-  const contents = files.filter(({ fileName }) => isLoaded(fileName)).map((file) => file.code ?? file.source);
+  const imported = new Set(['entry.js']);
+  for (const name of imported) for (const next of chunkOf(files, name).imports) imported.add(next);
+  const contents = files
+    .filter(({ fileName }) => imported.has(fileName) || isLoaded(fileName))
+    .map((file) => file.code ?? file.source);
   if (beside) contents.push(readFileSync(beside()));
   return contents.reduce((sum, content) => sum + gzipSync(content, { level: 9 }).length, 0);
 }
+
+/** A chunk by its name. */
+const chunkOf = (files, name) => files.find(({ fileName }) => fileName === name);

@@ -58,7 +58,7 @@ await main(async () => {
   const ids = choose('only', options.only, Object.keys(workloads));
   const builds = choose('builds', options.builds ?? 'baseline,relaxed', kBuilds);
   if (isRunElsewhere(options.node)) return;
-  setUp({ peers: false });
+  await setUp({ peers: false });
   say(`Node ${process.versions.node}, minimum of all calls`);
   const figuresNow = await measure(ids, builds);
   if (!options.save) return;

@@ -51,6 +51,6 @@ await main(async () => {
   const ids = choose('only', only, kIds);
   const chosen = chosenContestants(peers?.split(',') ?? []);
   if (isRunElsewhere(node)) return;
-  setUp({ peers: true });
+  await setUp({ peers: true });
   await runAll(ids, chosen, quick);
 });

@@ -72,7 +72,7 @@ function describe({ failure, minimum, heap, way = '' }) {
 await main(async () => {
   const { quick = false, node } = readOptions(['node'], ['quick']);
   if (isRunElsewhere(node)) return;
-  setUp({ peers: true });
+  await setUp({ peers: true });
   const results = { machine: machine(), quick, curves: {} };
   for (const [name, description] of Object.entries(kCurves)) {
     results.curves[name] = { title: description.title, points: await curve(description, quick) };

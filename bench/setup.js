@@ -3,17 +3,17 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, platform, release } from 'node:os';
 import { join } from 'node:path';
-import { build, ensurePackages } from '../tools/build.js';
+import { buildFiles, ensurePackages } from '../tools/build.js';
 import { run, SetupError, say } from '../tools/machine.js';
 import { buildLimits } from './limits/build.js';
 
 const folder = import.meta.dirname;
 
 /** The builds of this package as their sources are now, the loops of limits/, and, if wanted, the other runtimes. */
-export function setUp({ peers }) {
+export async function setUp({ peers }) {
   ensurePackages();
   if (peers) ensurePeers();
-  build();
+  await buildFiles();
   buildLimits();
 }
 

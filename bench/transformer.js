@@ -11,7 +11,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { fromHalf } from '../bindings/half.js';
-import { readSafetensors } from '../bindings/safetensors.js';
+import { readSafetensors } from '../dist/safetensors.js';
 import { main, say } from '../tools/machine.js';
 import { choose, readOptions } from './command-line.js';
 import { minimumAndMedian } from './contest.js';
@@ -83,8 +83,8 @@ const textOf = ({ config }) => Int32Array.from({ length: kTokens + 1 }, (_, t) =
 
 /** @param {Model} model @param {string} phase */
 async function ours({ config, weights }, text, phase, options) {
-  const { load } = await import('../bindings/index.js');
-  const { Transformer } = await import('../bindings/transformer.js');
+  const { load } = await import('../dist/index.js');
+  const { Transformer } = await import('../dist/transformer.js');
   const model = await Transformer.load(await load(options), { config, weights });
   const cache = model.createCache({ capacity: kTokens + 1 });
   const before = phase === 'decode' ? kTokens : 0;
@@ -314,7 +314,7 @@ if (process.send) {
     const chosen = chosenContestants(peers?.split(',') ?? []).filter(
       ({ module, only: some }) => able.includes(module) && !some,
     );
-    setUp({ peers: true });
+    await setUp({ peers: true });
     const { processor, cores, node, load } = machine();
     console.log(`${processor}, ${cores} cores, Node ${node}; load ${load.toFixed(1)} at the start.`);
     for (const name of choose('only', only, Object.keys(models))) {

@@ -2,6 +2,7 @@
 
 import { pointerOf } from './frame.js';
 import { typeNumber } from './memory.js';
+import { bitsOf } from './structs.js';
 
 /** @import { AttentionCall } from './check-attention.js' */
 
@@ -60,8 +61,8 @@ export function attentionFields(call) {
     scale_batch: cache ? cache.scaleBatch : 0,
     scale_head: cache ? cache.scaleHead : 0,
     precision: call.shared.int8 ? 1 : 0,
-    scale,
-    softcap,
+    scale: bitsOf(scale),
+    softcap: bitsOf(softcap),
     mask_kind: mask ? (mask.allowed ? 1 : 2) : 0,
     mask: 0,
     mask_batch: maskStrides[0],

@@ -1,12 +1,9 @@
-// The names that JavaScript sees. A call is one pointer to a struct of attention.h; JavaScript fills it by field name,
-// from the tables of fields.h, so that no offset is kept by hand on the other side.
+// The names that JavaScript sees. A call is one pointer to a struct of attention.h.
 #include <emscripten/bind.h>
-#include <malloc.h>
-
-#include <cstdlib>
 
 #include "attention.h"
 #include "fields.h"
+#include "heap.h"
 
 // embind's header calls this behind each block of bindings, for workers, which here call no binding. The rest of its
 // library is types that no function takes: see embind.library.js.
@@ -15,27 +12,20 @@ extern "C" void emscripten::internal::_embind_register_bindings(InitFunc*) {}
 namespace attention {
 namespace {
 
-struct Layout {
-  const char* name;  // null ends the list
-  int32_t size;
-  const Field* fields;
-};
-
-// Every field takes four bytes, so a forgotten one shows in the count.
+// JavaScript writes a struct as a row of words: every field takes four bytes, and fields.h, which JavaScript's own
+// names are held against, has all of them in their order.
 template <typename Struct, size_t count>
-constexpr Layout layout(const char* name, const Field (&fields)[count]) {
-  static_assert((count - 1) * 4 == sizeof(Struct));
-  return {name, sizeof(Struct), fields};
+constexpr bool is_row_of(const Field (&fields)[count]) {
+  for (size_t n = 0; n + 1 < count; ++n) {
+    if (fields[n].offset != static_cast<int32_t>(4 * n)) return false;
+  }
+  return sizeof(Struct) == 4 * (count - 1) && sizeof(Struct) <= 512;  // kStructBytes of structs.js
 }
-const Layout kLayouts[] = {layout<Attention>("Attention", kAttention),
-                           layout<Append>("Append", kAppend),
-                           layout<Merge>("Merge", kMerge),
-                           layout<Rope>("Rope", kRope),
-                           layout<Linear>("Linear", kLinear),
-                           layout<Embedding>("Embedding", kEmbedding),
-                           layout<Norm>("Norm", kNorm),
-                           layout<Activation>("Activation", kActivation),
-                           {}};
+static_assert(is_row_of<Attention>(kAttention) && is_row_of<Append>(kAppend) && is_row_of<Merge>(kMerge) &&
+              is_row_of<Rope>(kRope) && is_row_of<Linear>(kLinear) && is_row_of<Embedding>(kEmbedding) &&
+              is_row_of<Norm>(kNorm) && is_row_of<Activation>(kActivation));
+
+Heap heap;
 
 template <auto function, typename Call>
 auto call(uintptr_t pointer) {
@@ -48,10 +38,9 @@ Value* to(uintptr_t pointer) {
 
 EMSCRIPTEN_BINDINGS(attention) {
   using emscripten::function;
-  function("_layouts", +[] { return reinterpret_cast<uintptr_t>(kLayouts); });
-  function("_allocate", +[](size_t bytes) { return reinterpret_cast<uintptr_t>(memalign(16, bytes)); });
-  function("_release", +[](uintptr_t pointer) { std::free(to<void>(pointer)); });
-  function("_usedBytes", +[] { return size_t(mallinfo().uordblks); });
+  function("_allocate", +[](size_t bytes) { return reinterpret_cast<uintptr_t>(heap.allocate(bytes)); });
+  function("_release", +[](uintptr_t pointer) { heap.release(to<void>(pointer)); });
+  function("_usedBytes", +[] { return heap.used(); });
   function("_dotOfBytes", &dot_of_bytes);
   function("_attentionScratch", &call<attention_scratch, Attention>);
   function("_attention", &call<attention, Attention>);

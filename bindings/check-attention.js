@@ -64,8 +64,8 @@ export const kShared = [
   'sinks',
 ];
 export const kResults = ['needWeights', 'returnLse', 'out'];
-export const kOptions = new Set([...kShared, 'queryLengths', 'keyLengths', ...kResults, 'layout']);
-const kWeightOptions = new Set(['heads', 'rows', 'mean', 'stage']);
+export const kOptions = [...kShared, 'queryLengths', 'keyLengths', ...kResults, 'layout'];
+const kWeightOptions = ['heads', 'rows', 'mean', 'stage'];
 const kStages = ['scores', 'capped', 'masked', 'weights'];
 
 /**

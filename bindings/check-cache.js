@@ -59,10 +59,9 @@ import { refuse } from './errors.js';
  * @property {number} scaleBatch @property {number} scaleHead
  */
 
-const kNames = ['batch', 'numKvHeads', 'headDim', 'valueDim', 'capacity', 'dtype', 'window', 'sinkTokens'];
-const kConfigNames = new Set(kNames);
-const kAppendNames = new Set(['lengths', 'layout']);
-const kAttendNames = new Set([...kOptions].filter((name) => name !== 'keyLengths'));
+const kConfigNames = ['batch', 'numKvHeads', 'headDim', 'valueDim', 'capacity', 'dtype', 'window', 'sinkTokens'];
+const kAppendNames = ['lengths', 'layout'];
+const kAttendNames = kOptions.filter((name) => name !== 'keyLengths');
 /** @type {readonly CacheDtype[]} */
 export const kCacheDtypes = ['float32', 'float16', 'bfloat16', 'int8', 'q8_0', 'q4_0'];
 const kBlock = 32;

@@ -14,7 +14,7 @@ import { KeyValueCache } from './key-value-cache.js';
 /** @import { LayerConfig } from './check-multi-head.js' */
 /** @import { Rotation } from './check-rope.js' */
 
-const kForwardNames = new Set([...['context', 'attnMask', 'keyLengths', 'positions', 'cache', 'needWeights', 'out']]);
+const kForwardNames = ['context', 'attnMask', 'keyLengths', 'positions', 'cache', 'needWeights', 'out'];
 
 /**
  * A checked call of forward().

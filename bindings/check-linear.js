@@ -1,6 +1,6 @@
 // Turns calls of linear, packLinear and mergeAttention into plain, complete descriptions.
 
-import { isAbsent, list, operand, optionsOf, outputOf, sameShape, vector } from './check.js';
+import { isAbsent, list, operand, optionsOf, outputOf, product, sameShape, vector } from './check.js';
 import { refuse } from './errors.js';
 import { PackedLinear, Resident } from './tensor.js';
 
@@ -20,7 +20,7 @@ import { PackedLinear, Resident } from './tensor.js';
  * @property {Output} out
  */
 
-const kOptions = new Set(['residual', 'out']);
+const kOptions = ['residual', 'out'];
 
 /**
  * @param {Context} context @param {unknown} x @param {unknown} weight @param {unknown} bias @param {unknown} given
@@ -54,7 +54,7 @@ export function linearCall(context, x, { N, K, weight, bias }, packed, options) 
   const lead = x.shape.slice(0, -1);
   const width = x.shape[x.shape.length - 1];
   if (width !== K) refuse('INVALID_SHAPE', fn, `x must have a last axis of K = ${K}, as the weight has`, x.shape);
-  const M = lead.reduce((product, size) => product * size, 1);
+  const M = product(lead);
   const shape = [...lead, N];
   const hasResidual = options.residual !== undefined && options.residual !== null;
   const residual = hasResidual ? operand(context, 'residual', options.residual) : null;
@@ -91,7 +91,7 @@ export function describeParameters(context, weight, bias) {
  * @property {readonly number[]} lseShape
  */
 
-const kMergeOptions = new Set(['sinks', 'out']);
+const kMergeOptions = ['sinks', 'out'];
 
 /** @param {Context} context @param {unknown} parts @param {unknown} given @returns {MergeCall} */
 export function describeMerge(context, parts, given) {

@@ -5,7 +5,7 @@ import { kMostThreads } from './wasm.js';
 
 /** @import { LoadOptions } from './types.js' */
 
-const kLoadOptions = new Set(['backend', 'simd', 'threads', 'wasmUrl', 'wasmBinary', 'device']);
+const kLoadOptions = ['backend', 'simd', 'threads', 'wasmUrl', 'wasmBinary', 'device'];
 
 /** @param {unknown} given @returns {LoadOptions} */
 export function checkLoad(given) {

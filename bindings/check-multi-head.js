@@ -1,6 +1,6 @@
 // The rules of the multi-head layer: its sizes and options.
 
-import { flag, integer, isAbsent, optionsOf } from './check.js';
+import { flag, integer, isAbsent, optionsOf, product } from './check.js';
 import { describeOperands } from './check-attention.js';
 import { epsilonOf } from './check-norm.js';
 import { describeRotation, styleOf } from './check-rope.js';
@@ -11,12 +11,12 @@ import { AttentionError, refuse } from './errors.js';
 
 const kConfig = ['dModel', 'numHeads', 'numKvHeads', 'headDim', 'kDim', 'vDim', 'bias', 'rope', 'qkNorm'];
 const kAttention = ['isCausal', 'scale', 'softcap', 'windowSize', 'alibiSlopes', 'sinks'];
-const kConfigNames = new Set([...kConfig, ...kAttention]);
-const kRopeNames = new Set([
+const kConfigNames = [...kConfig, ...kAttention];
+const kRopeNames = [
   ...['style', 'base', 'rotaryDim', 'scaling', 'maxPositionEmbeddings'],
   ...['mropeSection', 'mropeInterleaved'],
-]);
-const kNormNames = new Set(['epsilon']);
+];
+const kNormNames = ['epsilon'];
 const kMostWidth = 2 ** 24;
 
 /**
@@ -91,7 +91,7 @@ function checkAttention(context, { numHeads, numKvHeads, headDim, attention }) {
 
 /** An operand that forward() has yet to compute. @param {readonly number[]} shape @returns {Operand} */
 export function pending(shape) {
-  const count = shape.reduce((product, size) => product * size, 1);
+  const count = product(shape);
   return { storage: null, data: null, dtype: 'float32', isFloat16Array: false, shape, start: 0, count };
 }
 

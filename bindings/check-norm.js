@@ -26,9 +26,9 @@ import { refuse } from './errors.js';
 
 /** Each norm: its number, its options, and epsilon by default. */
 const kNorms = {
-  rmsNorm: { kind: 0, names: new Set(['weight', 'epsilon', 'out']), epsilon: 1e-6 },
-  layerNorm: { kind: 1, names: new Set(['weight', 'bias', 'epsilon', 'out']), epsilon: 1e-5 },
-  softmax: { kind: 2, names: new Set(['out']), epsilon: 0 },
+  rmsNorm: { kind: 0, names: ['weight', 'epsilon', 'out'], epsilon: 1e-6 },
+  layerNorm: { kind: 1, names: ['weight', 'bias', 'epsilon', 'out'], epsilon: 1e-5 },
+  softmax: { kind: 2, names: ['out'], epsilon: 0 },
 };
 
 /**
@@ -67,8 +67,8 @@ export function epsilonOf(fn, value, byDefault) {
   return epsilon;
 }
 
-const kSilu = new Set(['gate', 'out']);
-const kGelu = new Set(['approximate', 'out']);
+const kSilu = ['gate', 'out'];
+const kGelu = ['approximate', 'out'];
 
 /** @param {Context} context @param {unknown} x @param {unknown} given @returns {ActivationCall} */
 export function describeSilu(context, x, given) {

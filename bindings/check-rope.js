@@ -1,6 +1,18 @@
 // Turns a call of rope or ropeTables into one plain, complete description.
 
-import { flag, integer, integers, isAbsent, operand, optionsOf, outputOf, sameShape, typedArrayName } from './check.js';
+import {
+  flag,
+  integer,
+  integers,
+  isAbsent,
+  isList,
+  operand,
+  optionsOf,
+  outputOf,
+  product,
+  sameShape,
+  typedArrayName,
+} from './check.js';
 import { axesOf, layoutOf } from './check-attention.js';
 import { refuse } from './errors.js';
 import { ropeConfig, sequenceLengthOf } from './rope-config.js';
@@ -26,9 +38,9 @@ const kConfig = ['rotaryDim', 'base', 'scaling', 'maxPositionEmbeddings', 'seque
 const kMrope = ['mropeSection', 'mropeInterleaved'];
 /** What tables come from; those that a caller brings take its place. */
 const kSources = [...kConfig, 'positions', 'offset', ...kMrope];
-const kOptions = new Set(['style', ...kSources, 'tables', 'inverse', 'out', 'layout']);
-const kTables = new Set(['cos', 'sin']);
-const kTableOptions = new Set([...kConfig, 'positions', 'offset', 'length', ...kMrope]);
+const kOptions = ['style', ...kSources, 'tables', 'inverse', 'out', 'layout'];
+const kTables = ['cos', 'sin'];
+const kTableOptions = [...kConfig, 'positions', 'offset', 'length', ...kMrope];
 /** Positions that float64 holds exactly. */
 const kMost = Number.MAX_SAFE_INTEGER;
 
@@ -164,7 +176,7 @@ export function describeTables(fn, given) {
 
 /** @param {string} fn @param {any} positions @returns {number[]} */
 function positionShape(fn, positions) {
-  if (Array.isArray(positions) || ArrayBuffer.isView(positions)) return [/** @type {any} */ (positions).length];
+  if (isList(positions)) return [/** @type {any} */ (positions).length];
   const shape = positions?.shape;
   if (!Array.isArray(shape) || shape.length < 1 || shape.length > 3) {
     refuse('INVALID_SHAPE', fn, 'positions must be a list of integers or { data, shape } of rank 1, 2 or 3', positions);
@@ -231,10 +243,10 @@ function positionsOf(fn, options, B, T, streams) {
   if (!isAbsent(offset)) {
     refuse('INVALID_OPTION', fn, 'offset must not be given beside positions', offset);
   }
-  const isBare = Array.isArray(positions) || ArrayBuffer.isView(positions);
+  const isBare = isList(positions);
   const data = isBare ? positions : positions?.data;
   const shape = isBare ? [T] : positionShape(fn, positions);
-  const count = shape.reduce((product, size) => product * size, 1);
+  const count = product(shape);
   const at = wideIntegers(fn, data, count);
   const fits = streams === 0 ? [[T], [B, T]] : [[T], [streams, T], [streams, B, T]];
   const form = fits.findIndex((fit) => fit.length === shape.length && fit.every((size, i) => size === shape[i]));

@@ -1,5 +1,5 @@
 // The parameters of a multi-head layer by name: none missing, none too many, each of the right size.
-import { list, operand, sameShape } from './check.js';
+import { isList, list, operand, product, sameShape } from './check.js';
 import { refuse } from './errors.js';
 
 /** @import { Context, Operand } from './check.js' */
@@ -32,7 +32,7 @@ export const kProjections = ['q', 'k', 'v', 'out'];
  */
 export function parametersOf(context, config, dict) {
   const { fn } = context;
-  if (typeof dict !== 'object' || dict === null || Array.isArray(dict) || ArrayBuffer.isView(dict)) {
+  if (typeof dict !== 'object' || dict === null || isList(dict)) {
     refuse('INVALID_OPTION', fn, 'dict must be an object of tensors by name', dict);
   }
   const left = new Map(Object.entries(dict));
@@ -98,7 +98,7 @@ function takePacked(context, config, left, shapes) {
   const total = rows.reduce((sum, { count }) => sum + count, 0);
   /** @param {Operand} whole @param {number[]} inner */
   const split = (whole, inner) => {
-    const width = inner.reduce((product, size) => product * size, 1);
+    const width = product(inner);
     let start = 0;
     return Object.fromEntries(
       rows.map(({ name, count }) => {

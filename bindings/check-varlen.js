@@ -7,7 +7,7 @@ import { refuse } from './errors.js';
 /** @import { Context, Operand } from './check.js' */
 /** @import { Mask } from './check-visibility.js' */
 
-const kOptions = new Set(['cuSeqlensQ', 'cuSeqlensK', ...kShared, ...kResults]);
+const kOptions = ['cuSeqlensQ', 'cuSeqlensK', ...kShared, ...kResults];
 
 /**
  * Attention over packed sequences. `perSequence`: one call for each sequence's weights, whose lengths all differ.

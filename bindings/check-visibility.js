@@ -1,6 +1,6 @@
 // What a query row may see: lengths, causal alignment, window, masks; and ALiBi, which needs the same positions.
 
-import { integer, integers, isAbsent, list, operand, typedArrayName } from './check.js';
+import { integer, integers, isAbsent, isList, list, operand, product, typedArrayName } from './check.js';
 import { refuse } from './errors.js';
 
 /** @import { Context, Operand } from './check.js' */
@@ -126,7 +126,7 @@ export function lengthsOf(fn, name, value, B, most) {
 export function maskOf(context, value, { B, H, Tq, Tk }) {
   const { fn } = context;
   if (isAbsent(value)) return null;
-  const isBare = ArrayBuffer.isView(value) || Array.isArray(value);
+  const isBare = isList(value);
   const mask = /** @type {any} */ (isBare ? { data: value, shape: [Tq, Tk] } : value);
   if (isBare && mask.data.length !== Tq * Tk) {
     const rule = `attnMask must have Tq·Tk = ${Tq * Tk} elements, or be { data, shape }`;
@@ -169,7 +169,7 @@ function shaped(fn, shape) {
   if (!Array.isArray(shape) || shape.some((size) => !Number.isInteger(size) || size < 0)) {
     refuse('INVALID_SHAPE', fn, 'attnMask.shape must be an array of dimensions', shape);
   }
-  return { count: /** @type {number[]} */ (shape).reduce((product, size) => product * size, 1) };
+  return { count: product(shape) };
 }
 
 /** @param {Context} context @param {any} mask @param {boolean} isBare @returns {Operand} */

@@ -23,6 +23,12 @@ import { Resident, Tensor } from './tensor.js';
 /** Options that are undefined or null are at their default. @param {unknown} value @returns {value is undefined | null} */
 export const isAbsent = (value) => value === undefined || value === null;
 
+/** A list of either kind. @param {unknown} value @returns {boolean} */
+export const isList = (value) => ArrayBuffer.isView(value) || Array.isArray(value);
+
+/** @param {readonly number[]} shape */
+export const product = (shape) => shape.reduce((count, size) => count * size, 1);
+
 /** Dimensions and counts are 32-bit integers in the kernels. */
 export const kMostElements = 2 ** 31 - 1;
 
@@ -31,16 +37,16 @@ const kNoOptions = Object.freeze({});
 
 /**
  * The options object; an unknown name in it is an error.
- * @param {string} fn @param {unknown} options @param {ReadonlySet<string>} known
+ * @param {string} fn @param {unknown} options @param {readonly string[]} known
  * @returns {Record<string, any>}
  */
 export function optionsOf(fn, options, known) {
   if (isAbsent(options)) return kNoOptions;
-  if (typeof options !== 'object' || Array.isArray(options) || ArrayBuffer.isView(options)) {
+  if (typeof options !== 'object' || isList(options)) {
     refuse('INVALID_OPTION', fn, 'options must be an object', options);
   }
   for (const name in options) {
-    if (!known.has(name)) refuse('INVALID_OPTION', fn, `options must be among ${[...known].join(', ')}`, name);
+    if (!known.includes(name)) refuse('INVALID_OPTION', fn, `options must be among ${known.join(', ')}`, name);
   }
   return /** @type {Record<string, any>} */ (options);
 }
@@ -150,7 +156,7 @@ export function operand(context, name, value) {
     const count = value.count;
     return { storage, data: null, dtype: value.dtype, isFloat16Array, shape: value.shape, start: 0, count };
   }
-  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value) || Array.isArray(value)) {
+  if (typeof value !== 'object' || value === null || isList(value)) {
     refuse('INVALID_SHAPE', fn, `${name} must be a Tensor or an object { data, shape }`, value);
   }
   const { data, shape, dtype } = /** @type {TensorLike} */ (value);
@@ -169,7 +175,7 @@ export function operand(context, name, value) {
  * @returns {Operand}
  */
 export function vector(context, name, value, count, letter) {
-  const bare = ArrayBuffer.isView(value) || Array.isArray(value);
+  const bare = isList(value);
   const data = /** @type {any} */ (value);
   if (bare) dtypeOf(context.fn, name, data, undefined);
   const result = operand(context, name, bare ? { data, shape: [data.length] } : value);
@@ -187,6 +193,7 @@ export function vector(context, name, value, count, letter) {
  * @property {Dtype} dtype
  * @property {boolean} isFloat16Array
  * @property {readonly number[]} shape
+ * @property {number} [start] the first element, where it isn't the storage's own
  * @property {number} count
  */
 
@@ -199,7 +206,7 @@ export function vector(context, name, value, count, letter) {
  */
 export function outputOf(context, out, shape, like, inputs) {
   const { fn, backend } = context;
-  const count = shape.reduce((product, size) => product * size, 1);
+  const count = product(shape);
   if (isAbsent(out)) {
     const { dtype, isFloat16Array } = like;
     return { storage: null, tensor: null, dtype, isFloat16Array, shape, count };

@@ -1,4 +1,4 @@
-# The modules of dist/: attention.<build>.js and .wasm. The JavaScript beside them picks one at load.
+# The modules of dist/: attention.<build>.wasm and their glue. The JavaScript beside them picks one at load.
 
 function(add_build name)
   cmake_parse_arguments(PARSE_ARGV 1 build "THREADS" "" "SOURCES;OPTIONS")
@@ -45,11 +45,9 @@ function(add_build name)
       -sENVIRONMENT=web               # runs everywhere, because wasm.js brings the bytes and the glue fetches nothing
       -sEXPORTED_RUNTIME_METHODS=wasmMemory)
   endif()
+  # From where tools/glue.js brings them to dist/.
   set_target_properties(${name} PROPERTIES
-    OUTPUT_NAME attention.${name} SUFFIX .js RUNTIME_OUTPUT_DIRECTORY ${CMAKE_SOURCE_DIR}/dist)
-  # Else the type checker would read the glue itself.
-  file(GENERATE OUTPUT ${CMAKE_SOURCE_DIR}/dist/attention.${name}.d.ts
-    CONTENT "declare const factory: (options: object) => Promise<any>;\nexport default factory;\n")
+    OUTPUT_NAME attention.${name} SUFFIX .js RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/made)
 endfunction()
 
 add_build(scalar SOURCES ${scalar_sources})

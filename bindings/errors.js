@@ -1,7 +1,7 @@
 // The one error class of the package, its one table of codes, and how a refused value is shown.
 
 /** What each code of an AttentionError means. */
-export const errorCodes = Object.freeze({
+export const errorCodes = /* @__PURE__ */ Object.freeze({
   INVALID_SHAPE: 'a shape, a length or a count that does not fit the others',
   INVALID_OPTION: 'an unknown option, or a value that the option does not take',
   INVALID_DTYPE: 'data of a type that is not accepted there',
@@ -46,6 +46,10 @@ export class AttentionError extends Error {
 export function refuse(code, fn, rule, value) {
   throw new AttentionError(code, `${fn}: ${rule}, got ${show(value)}`);
 }
+
+/** @param {string} fn @param {string} what was disposed of */
+export const disposedError = (fn, what) =>
+  new AttentionError('DISPOSED', `${fn}: ${what} must not be used after dispose(), got a disposed one`);
 
 /**
  * A value as it stands in a message: short, and never a getter's side effect.

@@ -1,5 +1,5 @@
-// The structs of attention.h as tables of their fields, for those who fill them by name: JavaScript (bindings.cpp), and
-// the tests of the kernels outside wasm.
+// The structs of attention.h as tables of their fields: for the tests of the kernels outside wasm, which fill them by
+// name, and for the order that JavaScript fills them in (bindings.cpp, tests/structs.test.js).
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Field {
 #define FIELD(Struct, field) {#field, offsetof(Struct, field), std::is_same_v<decltype(Struct::field), float>}
 
 #define F(field) FIELD(Attention, field)
-inline const Field kAttention[] = {
+inline constexpr Field kAttention[] = {
     F(B),          F(H),         F(Hkv),        F(Tq),       F(Tk),           F(D),
     F(Dv),         F(q_type),    F(k_type),     F(v_type),   F(out_type),     F(q),
     F(k),          F(v),         F(out),        F(q_batch),  F(q_head),       F(q_token),
@@ -34,32 +34,33 @@ inline const Field kAttention[] = {
     F(heads),      F(rows),      F(num_heads),  F(num_rows), F(scratch),      {}};
 #undef F
 #define F(field) FIELD(Append, field)
-inline const Field kAppend[] = {
+inline constexpr Field kAppend[] = {
     F(B),          F(H),         F(T),          F(width),      F(from_type), F(to_type),  F(from),  F(to),
     F(from_batch), F(from_head), F(from_token), F(to_batch),   F(to_head),   F(to_token), F(scale), F(scale_batch),
     F(scale_head), F(first),     F(length),     F(ring_first), F(ring_size), {}};
 #undef F
 #define F(field) FIELD(Norm, field)
-inline const Field kNorm[] = {F(rows), F(width), F(kind), F(epsilon), F(x), F(weight), F(bias), F(out), {}};
+inline constexpr Field kNorm[] = {F(rows), F(width), F(kind), F(epsilon), F(x), F(weight), F(bias), F(out), {}};
 #undef F
 #define F(field) FIELD(Activation, field)
-inline const Field kActivation[] = {F(count), F(kind), F(x), F(gate), F(out), {}};
+inline constexpr Field kActivation[] = {F(count), F(kind), F(x), F(gate), F(out), {}};
 #undef F
 #define F(field) FIELD(Merge, field)
-inline const Field kMerge[] = {F(parts), F(B), F(H), F(Tq), F(Dv), F(outs), F(lses), F(sinks), F(out), F(lse), {}};
+inline constexpr Field kMerge[] = {F(parts), F(B), F(H), F(Tq), F(Dv), F(outs), F(lses), F(sinks), F(out), F(lse), {}};
 #undef F
 #define F(field) FIELD(Rope, field)
-inline const Field kRope[] = {F(B),         F(H),   F(T),       F(D),           F(rotary),  F(style),     F(type),
-                              F(x),         F(out), F(x_batch), F(x_head),      F(x_token), F(out_batch), F(out_head),
-                              F(out_token), F(cos), F(sin),     F(table_batch), {}};
+inline constexpr Field kRope[] = {F(B),      F(H),       F(T),           F(D),        F(rotary),
+                                  F(style),  F(type),    F(x),           F(out),      F(x_batch),
+                                  F(x_head), F(x_token), F(out_batch),   F(out_head), F(out_token),
+                                  F(cos),    F(sin),     F(table_batch), {}};
 #undef F
 #define F(field) FIELD(Linear, field)
-inline const Field kLinear[] = {F(M),      F(N),    F(K),        F(x_row), F(out_row), F(x), F(weight),
-                                F(packed), F(bias), F(residual), F(out),   F(scratch), {}};
+inline constexpr Field kLinear[] = {F(M),      F(N),    F(K),        F(x_row), F(out_row), F(x), F(weight),
+                                    F(packed), F(bias), F(residual), F(out),   F(scratch), {}};
 #undef F
 #define F(field) FIELD(Embedding, field)
-inline const Field kEmbedding[] = {F(T),      F(width),  F(vocabulary), F(type), F(table),
-                                   F(packed), F(tokens), F(positions),  F(out),  {}};
+inline constexpr Field kEmbedding[] = {F(T),      F(width),  F(vocabulary), F(type), F(table),
+                                       F(packed), F(tokens), F(positions),  F(out),  {}};
 #undef F
 #undef FIELD
 

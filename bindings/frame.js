@@ -8,6 +8,10 @@ import { bytesOf, typeNumber } from './memory.js';
 /** Where a resident stands. @param {Storage} storage @returns {number} */
 export const pointerOf = (storage) => /** @type {Storage & { pointer: number }} */ (storage).pointer;
 
+/** @param {Operand} operand a resident one @returns {number} */
+export const residentAt = ({ storage, start, dtype }) =>
+  pointerOf(/** @type {Storage} */ (storage)) + start * bytesOf(dtype);
+
 /** @param {number} bytes */
 const align = (bytes) => Math.ceil(bytes / 16) * 16;
 
@@ -68,42 +72,40 @@ export class Frame {
     this.#copies.push({ offset, data, bytes: data.byteLength, from: this.#memory.addressOf(data) });
   }
 
-  /** Data to be copied in, at the pointer `name`; nothing for null. @param {string} name @param {Int32Array | Float32Array | Uint8Array | null} data */
+  /** Data to be copied in, at the pointer `name`, if there are any. @param {string} name @param {Int32Array | Float32Array | Uint8Array | null | undefined} data */
   input(name, data) {
-    if (data === null) return;
+    if (!data) return;
     this.place(name, data.byteLength);
     this.#fill(this.#fields[name], data);
   }
 
   /** An operand in its own type: a resident one where it stands, any other copied in. @param {string} name @param {Operand} operand */
   operand(name, operand) {
-    if (operand.storage) this.#fields[name] = pointerOf(operand.storage) + operand.start * bytesOf(operand.dtype);
+    if (operand.storage) this.#fields[name] = residentAt(operand);
     else this.input(name, partOf(operand));
   }
 
-  /** Operands as float32, one after the other from the pointer `name` on. @param {string} name @param {Operand[]} operands */
-  float32(name, operands) {
-    if (operands.length === 1 && operands[0].dtype === 'float32') {
-      this.operand(name, operands[0]);
-      return;
-    }
+  /** An operand as float32, if there is one; or several, one after the other. @param {string} name @param {Operand | Operand[] | null | undefined} given */
+  float32(name, given) {
+    if (!given) return;
+    const operands = [given].flat();
+    const [{ dtype }] = operands;
+    if (operands.length === 1 && dtype === 'float32') return this.operand(name, operands[0]);
     this.place(name, operands.reduce((sum, { count }) => sum + count, 0) * 4);
     let offset = this.#fields[name];
     for (const operand of operands) {
-      const { storage, dtype, start, count } = operand;
-      const type = typeNumber(dtype);
-      if (storage) {
-        const from = pointerOf(storage) + start * bytesOf(dtype);
-        this.#conversions.push({ from, isResident: true, type, offset, count });
-      } else if (dtype === 'float32') {
-        this.#fill(offset, partOf(operand));
-      } else {
-        const from = this.#reserve(count * 2);
-        this.#fill(from, partOf(operand));
-        this.#conversions.push({ from, isResident: false, type, offset, count });
-      }
-      offset += count * 4;
+      this.#widen(operand, offset);
+      offset += operand.count * 4;
     }
+  }
+
+  /** @param {Operand} operand @param {number} offset where it goes as float32 */
+  #widen(operand, offset) {
+    const { storage, dtype, count } = operand;
+    if (!storage && dtype === 'float32') return this.#fill(offset, partOf(operand));
+    const from = storage ? residentAt(operand) : this.#reserve(count * 2);
+    if (!storage) this.#fill(from, partOf(operand));
+    this.#conversions.push({ from, isResident: storage !== null, type: typeNumber(dtype), offset, count });
   }
 
   /** Where a result in its own type goes, at the pointer `name`. @param {string} name @param {Output} out */
@@ -126,21 +128,20 @@ export class Frame {
   /**
    * Allocates, runs and frees. `results` reads what was asked for while the block is still there.
    * @template R
-   * @param {string | null} struct its name in attention.h; null: `run` takes its arguments from the fields
-   * @param {((struct: number) => number) | null} scratch tells the bytes of working memory that the call needs
-   * @param {((struct: number) => void) | null} run null: there is nothing to compute
-   * @param {() => R} results
+   * @param {number} count of what there is to compute; 0: nothing
+   * @param {(struct: number) => void} run @param {() => R} results
+   * @param {(struct: number) => number} [scratch] tells the bytes of working memory that the call needs
    * @returns {R}
    */
-  run(struct, scratch, run, results) {
+  run(count, run, results, scratch) {
     const memory = this.#memory;
-    if (struct) memory.structs[struct].write(memory.heap, memory.struct, this.#fields);
     // Working memory depends on sizes and options, and on which pointers are null, but not on where they point.
-    if (scratch) this.place('scratch', scratch(memory.struct));
+    if (count && scratch) this.place('scratch', scratch(memory.fill(this.#fields)));
     this.#block = memory.allocate(this.#fn, this.#size);
     try {
-      this.#fillBlock(struct);
-      if (run) run(memory.struct);
+      this.#fillBlock();
+      const struct = memory.fill(this.#fields);
+      if (count) run(struct);
       this.#narrow();
       return results();
     } finally {
@@ -148,14 +149,11 @@ export class Frame {
     }
   }
 
-  /** Sets the pointers into the block, and brings the inputs there. @param {string | null} struct */
-  #fillBlock(struct) {
+  /** Sets the pointers into the block, and brings the inputs there. */
+  #fillBlock() {
     const memory = this.#memory;
     const block = this.#block;
-    for (const name of this.#placed) {
-      this.#fields[name] += block;
-      if (struct) memory.structs[struct].set(memory.heap, memory.struct, name, this.#fields[name]);
-    }
+    for (const name of this.#placed) this.#fields[name] += block;
     for (const { offset, data, bytes, from } of this.#copies) memory.copyIn(block + offset, data, bytes, from);
     for (const { from, isResident, type, offset, count } of this.#conversions) {
       this.#module._convert(isResident ? from : block + from, type, block + offset, 0, count);

@@ -7,7 +7,7 @@ import { checkLoad } from './check-load.js';
 import { describeGelu, describeNorm, describeSilu } from './check-norm.js';
 import { describeRope, describeTables, rotate } from './check-rope.js';
 import { describeVarlen } from './check-varlen.js';
-import { AttentionError, errorCodes, refuse } from './errors.js';
+import { AttentionError, disposedError, errorCodes, refuse } from './errors.js';
 import { register } from './instances.js';
 import { CacheSnapshot, KeyValueCache } from './key-value-cache.js';
 import { MultiHeadAttention } from './multi-head-attention.js';
@@ -98,7 +98,7 @@ export class Attention {
     this.#again = again;
     /** What came up, and why not better. @type {Readonly<Info>} */
     this.info = Object.freeze(info);
-    register(this, backend);
+    register(this, backend, again ? () => this.#recover() : null);
   }
 
   /**
@@ -121,7 +121,7 @@ export class Attention {
         if (this.#backend.disposed) backend.dispose();
         this.#backend = backend;
         this.info = Object.freeze({ version, ...info });
-        register(this, backend);
+        register(this, backend, () => this.#recover());
       })
       .finally(() => {
         this.#recovery = null;
@@ -148,7 +148,7 @@ export class Attention {
   /** @param {string} fn */
   #context(fn) {
     if (this.#backend.disposed) {
-      throw new AttentionError('DISPOSED', `${fn}: the instance must not be used after dispose(), got a disposed one`);
+      throw disposedError(fn, 'the instance');
     }
     return { fn, backend: this.#backend };
   }

@@ -1,24 +1,37 @@
 // Which backend an instance works on, for the entries of the package beside index.js.
-import { AttentionError, refuse } from './errors.js';
+import { disposedError, refuse } from './errors.js';
 
 /** @import { Context } from './check.js' */
 /** @import { WasmBackend } from './wasm-backend.js' */
 
-/** @type {WeakMap<object, WasmBackend>} */
-const backends = new WeakMap();
+/** @typedef {{ backend: WasmBackend, recover: (() => Promise<void>) | null }} Registered */
 
-/** @param {object} instance @param {WasmBackend} backend */
-export function register(instance, backend) {
-  backends.set(instance, backend);
+/** @type {WeakMap<object, Registered>} */
+const instances = new WeakMap();
+
+/** @param {object} instance @param {WasmBackend} backend @param {(() => Promise<void>) | null} recover brings another backend where this one's device is lost */
+export function register(instance, backend, recover) {
+  instances.set(instance, { backend, recover });
 }
 
 /** @param {string} fn @param {unknown} instance what load() returned @returns {Context & { backend: WasmBackend }} */
 export function contextOf(fn, instance) {
-  const backend = typeof instance === 'object' && instance !== null ? backends.get(instance) : undefined;
-  if (!backend) return refuse('INVALID_OPTION', fn, 'attention must be an instance that load() returned', instance);
-  if (backend.disposed) {
-    throw new AttentionError('DISPOSED', `${fn}: attention must not be used after dispose(), got a disposed one`);
+  return { fn, backend: registered(fn, instance).backend };
+}
+
+/** The same where there may be another device to go on with. @param {string} fn @param {unknown} instance @returns {Promise<Context & { backend: WasmBackend }>} */
+export async function livingContextOf(fn, instance) {
+  const { backend, recover } = registered(fn, instance);
+  if (backend.lost) await recover?.();
+  return contextOf(fn, instance);
+}
+
+/** @param {string} fn @param {unknown} instance @returns {Registered} */
+function registered(fn, instance) {
+  const known = typeof instance === 'object' && instance !== null ? instances.get(instance) : undefined;
+  if (!known) return refuse('INVALID_OPTION', fn, 'attention must be an instance that load() returned', instance);
+  if (known.backend.disposed) {
+    throw disposedError(fn, 'attention');
   }
-  if (backend.kind !== 'wasm') refuse('UNSUPPORTED', fn, `attention must be loaded with backend 'wasm'`, backend.kind);
-  return { fn, backend };
+  return known;
 }

@@ -1,6 +1,6 @@
 // Keys and values of the tokens so far, kept in the memory of the instance, in one of six types.
 import { cacheConfig, describeAppend, describeAttend, largest, lengthsHeld, truncated } from './check-cache.js';
-import { AttentionError, refuse } from './errors.js';
+import { disposedError, refuse } from './errors.js';
 import { hideWithoutDispose, Resident } from './tensor.js';
 
 /** @import { Context } from './check.js' */
@@ -69,7 +69,7 @@ export class KeyValueCache extends Resident {
   #context(method) {
     const fn = `KeyValueCache.${method}`;
     if (this.disposed) {
-      throw new AttentionError('DISPOSED', `${fn}: the cache must not be used after dispose(), got a disposed one`);
+      throw disposedError(fn, 'the cache');
     }
     return { fn, backend: this.#backend };
   }

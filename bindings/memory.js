@@ -1,14 +1,11 @@
 // The memory of one wasm module: heap views, allocation, copies in and out.
 import { AttentionError } from './errors.js';
-import { readLayouts } from './structs.js';
+import { kStructBytes } from './structs.js';
 
 /** @import { CacheDtype, Dtype, TensorData } from './types.js' */
 
 // Emscripten stays a page short of 4 GiB, so that the end of memory is not address 0.
-const kMostBytes = 2 ** 32 - 2 ** 16;
-// What the allocator puts around a block. Sizes that count it in keep every block aligned without padding, so that
-// what is allocated depends on what is held alone, not on what came between.
-const kHeader = 4;
+export const kMostBytes = 2 ** 32 - 2 ** 16;
 const kTypes = { float32: 0, float16: 1, bfloat16: 2, int8: 3, q8_0: 4, q4_0: 5 };
 
 /** @param {Dtype | CacheDtype} dtype the number of a type in attention.h */
@@ -21,24 +18,22 @@ export const bytesOf = (dtype) => (dtype === 'float32' ? 4 : 2);
 
 export class Memory {
   #module;
-  /** @type {Heap} */
-  #heap;
 
   /** @param {import('./wasm.js').WasmModule} module */
   constructor(module) {
     this.#module = module;
-    this.#heap = makeHeap(module.wasmMemory.buffer);
-    const { structs, largest } = readLayouts(this.#heap.buffer, module._layouts());
-    this.structs = structs;
+    /** As it is since the last allocation, which may make a new one: never keep this across one. @type {Heap} */
+    this.heap = makeHeap(module.wasmMemory.buffer);
     /** Where the struct of the running call stands; calls are synchronous, so one place is enough. */
-    this.struct = this.allocate('load', largest);
+    this.struct = this.allocate('load', kStructBytes);
   }
 
-  /** The heap as it is now. Growth makes a new buffer: never keep what this returns across an allocation. */
-  get heap() {
-    const buffer = this.#module.wasmMemory.buffer;
-    if (buffer !== this.#heap.buffer) this.#heap = makeHeap(buffer);
-    return this.#heap;
+  /** Fills the struct of the running call. @param {Record<string, number>} fields see structs.js @returns {number} where it is */
+  fill(fields) {
+    const { i32 } = this.heap;
+    let word = this.struct >>> 2;
+    for (const name in fields) i32[word++] = fields[name]; // a fifth of the time that a list of values takes
+    return this.struct;
   }
 
   /** Bytes that are allocated, and bytes that the module has taken from the engine (these only ever grow). */
@@ -52,9 +47,10 @@ export class Memory {
    * @returns {number}
    */
   allocate(fn, bytes) {
-    const size = Math.ceil((bytes + kHeader) / 16) * 16 - kHeader;
-    const pointer = size > kMostBytes ? 0 : this.#module._allocate(size);
+    const pointer = bytes > kMostBytes ? 0 : this.#module._allocate(bytes);
     if (pointer === 0) throw outOfMemory(fn, bytes);
+    const { buffer } = this.#module.wasmMemory; // asked for here alone, because that takes its time
+    if (buffer !== this.heap.buffer) this.heap = makeHeap(buffer);
     return pointer;
   }
 
@@ -91,7 +87,7 @@ export class Memory {
 
   /** Where a view of this memory stands, or −1 for data elsewhere. @param {ArrayBufferView} data */
   addressOf(data) {
-    return data.buffer === this.#module.wasmMemory.buffer ? data.byteOffset : -1;
+    return data.buffer === this.heap.buffer ? data.byteOffset : -1;
   }
 
   /**

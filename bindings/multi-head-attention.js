@@ -4,7 +4,7 @@ import { linearCall } from './check-linear.js';
 import { layerConfig, notLoaded, pending } from './check-multi-head.js';
 import { ropeCall, rotate, styleOf } from './check-rope.js';
 import { kProjections, parametersOf, projectionShapes } from './check-state-dict.js';
-import { AttentionError } from './errors.js';
+import { disposedError } from './errors.js';
 import { hideWithoutDispose, Resident, Tensor } from './tensor.js';
 
 /** @import { Context, Operand } from './check.js' */
@@ -47,7 +47,7 @@ export class MultiHeadAttention {
   #context(method) {
     const fn = `MultiHeadAttention.${method}`;
     if (this.#disposed || this.#backend.disposed) {
-      throw new AttentionError('DISPOSED', `${fn}: the layer must not be used after dispose(), got a disposed one`);
+      throw disposedError(fn, 'the layer');
     }
     return { fn, backend: this.#backend };
   }

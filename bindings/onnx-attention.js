@@ -50,11 +50,11 @@ import {
  */
 
 const kStages = /** @type {const} */ (['scores', 'capped', 'masked', 'weights']);
-const kInputs = new Set(['Q', 'K', 'V', 'attn_mask', 'past_key', 'past_value', 'nonpad_kv_seqlen']);
-const kAttributes = new Set([
+const kInputs = ['Q', 'K', 'V', 'attn_mask', 'past_key', 'past_value', 'nonpad_kv_seqlen'];
+const kAttributes = [
   ...['is_causal', 'kv_num_heads', 'q_num_heads', 'qk_matmul_output_mode', 'scale', 'softcap', 'softmax_precision'],
   ...['left_window_size', 'right_window_size'],
-]);
+];
 
 /**
  * The operator Attention.

@@ -18,10 +18,10 @@ import { after, elements, swapHeadsAndTokens, tensorOf } from './onnx-tensors.js
  * @typedef {{ axis?: number }} SoftmaxAttributes default −1
  */
 
-const kNormInputs = new Set(['X', 'scale']);
-const kNormAttributes = new Set(['axis', 'epsilon', 'stash_type']);
-const kSoftmaxInputs = new Set(['input']);
-const kSoftmaxAttributes = new Set(['axis']);
+const kNormInputs = ['X', 'scale'];
+const kNormAttributes = ['axis', 'epsilon', 'stash_type'];
+const kSoftmaxInputs = ['input'];
+const kSoftmaxAttributes = ['axis'];
 
 /** @param {readonly number[]} shape */
 const product = (shape) => shape.reduce((a, b) => a * b, 1);

@@ -20,8 +20,8 @@ import { after, asFloat32, joinHeads, numbersOf, splitHeads, tensorOf, withHeads
 
 /** @typedef {{ data: Float32Array, shape: readonly number[] }} Table */
 
-const kInputs = new Set(['X', 'cos_cache', 'sin_cache', 'position_ids']);
-const kAttributes = new Set(['interleaved', 'num_heads', 'rotary_embedding_dim']);
+const kInputs = ['X', 'cos_cache', 'sin_cache', 'position_ids'];
+const kAttributes = ['interleaved', 'num_heads', 'rotary_embedding_dim'];
 
 /**
  * The operator RotaryEmbedding.

@@ -18,8 +18,8 @@ import { elements, numbersOf, tensorOf } from './onnx-tensors.js';
  * @property {'linear' | 'circular'} [mode] default 'linear': they must fit. 'circular': they go on at the beginning
  */
 
-const kInputs = new Set(['past_cache', 'update', 'write_indices']);
-const kAttributes = new Set(['axis', 'mode']);
+const kInputs = ['past_cache', 'update', 'write_indices'];
+const kAttributes = ['axis', 'mode'];
 
 /**
  * The operator TensorScatter.

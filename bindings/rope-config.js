@@ -19,12 +19,12 @@ import { refuse } from './errors.js';
 const kAliases = { su: 'longrope', mrope: 'default' };
 const kMostRotaryDim = 2 ** 20;
 const kTypes = ['default', 'linear', 'dynamic', 'yarn', 'longrope', 'llama3', 'proportional'];
-const kScalingKeys = new Set([
+const kScalingKeys = [
   ...['rope_type', 'type', 'factor', 'original_max_position_embeddings', 'max_position_embeddings', 'rope_theta'],
   ...['attention_factor', 'beta_fast', 'beta_slow', 'mscale', 'mscale_all_dim', 'truncate', 'finetuned'],
   ...['short_factor', 'long_factor', 'short_mscale', 'long_mscale', 'low_freq_factor', 'high_freq_factor'],
   ...['partial_rotary_factor', 'mrope_section', 'mrope_interleaved'],
-]);
+];
 
 /** @param {string} fn @param {unknown} value @returns {number | null} */
 export function sequenceLengthOf(fn, value) {

@@ -11,7 +11,7 @@ import { ropeConfig, sequenceLengthOf } from './rope-config.js';
 
 /** @typedef {{ frequencies: Float64Array, attentionFactor: number }} RopeFrequencies */
 
-const kOptions = new Set(['rotaryDim', 'base', 'scaling', 'maxPositionEmbeddings', 'sequenceLength']);
+const kOptions = ['rotaryDim', 'base', 'scaling', 'maxPositionEmbeddings', 'sequenceLength'];
 
 /**
  * The frequencies of RoPE, for use elsewhere or to look at.

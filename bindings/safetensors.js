@@ -17,7 +17,7 @@ const kBits = {
 };
 /** Those that tensors of the package have. @type {Readonly<Record<string, 'float32' | 'float16' | 'bfloat16'>>} */
 const kDtypes = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' };
-const kOptions = new Set(['skipUnsupported']);
+const kOptions = ['skipUnsupported'];
 const fn = 'readSafetensors';
 
 /** @typedef {{ name: string, dtype: string, shape: number[], begin: number, end: number }} Entry */

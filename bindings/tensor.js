@@ -1,6 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // What outlives a call: resident tensors and packed weights. The storage behind them belongs to a backend.
-import { AttentionError, refuse } from './errors.js';
+import { AttentionError, disposedError, refuse } from './errors.js';
 
 /** @import { Dtype, TensorData } from './types.js' */
 
@@ -60,7 +60,7 @@ export class Resident {
   static storageOf(resident, owner, fn, argument) {
     const storage = resident.#storage;
     if (storage === null || storage.owner.disposed) {
-      throw new AttentionError('DISPOSED', `${fn}: ${argument} must not be used after dispose(), got a disposed one`);
+      throw disposedError(fn, argument);
     }
     const { lost } = storage.owner;
     if (lost) {
@@ -120,10 +120,7 @@ export class Tensor extends Resident {
    */
   get data() {
     if (this.disposed) {
-      throw new AttentionError(
-        'DISPOSED',
-        'tensor.data: the tensor must not be used after dispose(), got a disposed one',
-      );
+      throw disposedError('tensor.data', 'the tensor');
     }
     return this.#view();
   }

@@ -1,18 +1,19 @@
-// A decoder: a language model of LLaMA's or GPT-2's kind, from its config.json and its weights.
+// A decoder: a language model of LLaMA's or GPT-2's kind, from its config.json and its weights, on either backend.
 import { integer, integers, operand, optionsOf } from './check.js';
 import { AttentionError, refuse } from './errors.js';
-import { contextOf } from './instances.js';
+import { contextOf, livingContextOf } from './instances.js';
 import { KeyValueCache } from './key-value-cache.js';
 import { RopeTables } from './rope-tables.js';
 import { hideWithoutDispose } from './tensor.js';
 import { TransformerCache } from './transformer/cache.js';
 import { modelConfig } from './transformer/config.js';
 import { describeForward } from './transformer/describe-forward.js';
-import { modelOf, Pass } from './transformer/forward.js';
+import { Pass } from './transformer/forward.js';
 import { describeGenerate, generated } from './transformer/generate.js';
 import { lens } from './transformer/lens.js';
 import { modelSlots } from './transformer/names.js';
 import { pacer, signalOf, throwIfAborted } from './transformer/pace.js';
+import { stepsOf } from './transformer/steps.js';
 import { checkWeights, Packer } from './transformer/weights.js';
 
 export * from './transformer/types.js'; // types only
@@ -22,19 +23,19 @@ export { TransformerCache };
 
 /** @import { Context } from './check.js' */
 /** @import { Attention } from './index.js' */
+/** @import { AttentionOn } from './promises.js' */
 /** @import { Resident, Tensor } from './tensor.js' */
 /** @import { Model } from './transformer/forward.js' */
-/** @import { ForwardOptions, ForwardResult, GenerateOptions, GeneratedToken, TransformerCacheOptions, TransformerInfo, TransformerOptions } from './transformer/types.js' */
+/** @import { ForwardOptions, ForwardResult, GenerateOptions, GeneratedToken, TransformerCacheOptions, TransformerInfo, TransformerOf, TransformerOptions } from './transformer/types.js' */
 /** @import { Float32Result, Integers, TensorLike } from './types.js' */
 /** @import { WasmBackend } from './wasm-backend.js' */
 
-const kLoadNames = new Set(['config', 'weights', 'onProgress', 'signal']);
-const kCacheNames = new Set(['capacity', 'dtype']);
-const kForwardNames = new Set(['cache', 'logits', 'capture', 'attention']);
+const kLoadNames = ['config', 'weights', 'onProgress', 'signal'];
+const kCacheNames = ['capacity', 'dtype'];
+const kForwardNames = ['cache', 'logits', 'capture', 'attention'];
 
 /**
- * * A model in the memory of an instance, made by `Transformer.load()`.
- *
+ * A model in the memory of an instance, made by `Transformer.load()`.
  *
  * @example
  * const model = await Transformer.load(attention, { config, weights });
@@ -88,14 +89,18 @@ export class Transformer {
    * `model.` or `transformer.` before them. Tensors that checkpoints carry along without need are passed over:
    * `rotary_emb.inv_freq`, GPT-2's `attn.bias` and `attn.masked_bias` (masks), and `lm_head.weight` where the config
    * ties it to the embedding.
-   * @param {Attention} attention
+   *
+   * On an instance of backend 'webgpu' weights, caches and what passes between the layers are on the GPU; what a pass
+   * returns is read back, and its methods give promises: `await` serves both.
+   * @template {Attention | AttentionOn<'webgpu'> | AttentionOn<'auto'>} A
+   * @param {A} attention
    * @param {TransformerOptions} options
-   * @returns {Promise<Transformer>}
+   * @returns {Promise<TransformerOf<A>>}
    * @throws {AttentionError} INVALID_OPTION: a wrong config, a missing or surplus tensor, by name; INVALID_SHAPE: a
    *   tensor of the wrong size; UNSUPPORTED: another kind of model; OUT_OF_MEMORY, ABORTED, DISPOSED
    */
   static async load(attention, options) {
-    const context = contextOf('Transformer.load', attention);
+    const context = await livingContextOf('Transformer.load', attention);
     const { fn, backend } = context;
     const given = optionsOf(fn, options, kLoadNames);
     const signal = signalOf(fn, given.signal);
@@ -106,22 +111,22 @@ export class Transformer {
     throwIfAborted(fn, signal);
     const config = modelConfig(fn, given.config);
     const slots = modelSlots(config);
-    const packer = new Packer(context, checkWeights(context, config, slots, given.weights));
+    const steps = stepsOf(backend);
+    const packer = new Packer(context, steps, checkWeights(context, config, slots, given.weights));
     const total = packer.totalBytes;
     const pause = pacer();
     let loaded = 0;
     try {
-      const parts = packer.pack(slots);
+      await packer.fetch();
+      const pack = packer.pack(slots);
       for (;;) {
         throwIfAborted(fn, signal);
         contextOf(fn, attention);
-        const { done, value } = parts.next();
-        if (done)
-          return new Transformer(
-            modelOf(backend, config, value, new RopeTables()),
-            packer.residents,
-            packer.parameters,
-          );
+        const { done, value } = await backend.run(() => pack.next());
+        if (done) {
+          const model = { backend, config, steps, parts: value, tables: new RopeTables() };
+          return /** @type {any} */ (new Transformer(model, packer.residents, packer.parameters));
+        }
         loaded += value.bytes;
         onProgress?.({ loaded, total, name: value.name });
         await pause();
@@ -149,7 +154,11 @@ export class Transformer {
    * @throws {AttentionError} INVALID_OPTION, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   createCache(options) {
-    const context = this.#context('createCache');
+    return this.#model.backend.run(() => this.#cache(this.#context('createCache'), options));
+  }
+
+  /** @param {Context & { backend: WasmBackend }} context @param {TransformerCacheOptions} options */
+  #cache(context, options) {
     const { capacity, dtype } = optionsOf(context.fn, options, kCacheNames);
     const { layers, kvHeads, headDim, positions } = this.#model.config;
     if (positions > 0) integer(context.fn, 'capacity', capacity, 1, positions);
@@ -163,7 +172,7 @@ export class Transformer {
       for (const cache of caches) cache.dispose();
       throw error;
     }
-    return new TransformerCache(this, caches);
+    return new TransformerCache(this, caches, (body) => context.backend.run(body));
   }
 
   /**
@@ -178,10 +187,18 @@ export class Transformer {
    *   positions; INVALID_SHAPE, OUT_OF_MEMORY, DISPOSED. The cache is then as it was
    */
   forward(tokens, options) {
-    const context = this.#context('forward');
-    const given = optionsOf(context.fn, options, kForwardNames);
-    const call = describeForward(context, this.#model.config, this, tokens, given);
-    return new Pass(this.#model, context, call, this.#disabled).run();
+    /** @type {Pass | null} */
+    let pass = null;
+    return this.#model.backend.run(
+      () => {
+        const context = this.#context('forward');
+        const given = optionsOf(context.fn, options, kForwardNames);
+        const call = describeForward(context, this.#model.config, this, tokens, given);
+        pass = new Pass(this.#model, context, call, this.#disabled);
+        return pass.run();
+      },
+      () => pass?.undo(),
+    );
   }
 
   /**
@@ -231,13 +248,15 @@ export class Transformer {
    * @throws {AttentionError} INVALID_SHAPE, INVALID_DTYPE, OUT_OF_MEMORY, DISPOSED
    */
   logitLens(hidden) {
-    const context = this.#context('logitLens');
-    const { width } = this.#model.config;
-    const given = operand(context, 'hidden', hidden);
-    if (given.shape[given.shape.length - 1] !== width) {
-      refuse('INVALID_SHAPE', context.fn, `hidden must have a last axis of the width, ${width}`, given.shape);
-    }
-    return lens(this.#model, context, given);
+    return this.#model.backend.run(() => {
+      const context = this.#context('logitLens');
+      const { width } = this.#model.config;
+      const given = operand(context, 'hidden', hidden);
+      if (given.shape[given.shape.length - 1] !== width) {
+        refuse('INVALID_SHAPE', context.fn, `hidden must have a last axis of the width, ${width}`, given.shape);
+      }
+      return lens(this.#model, context, given);
+    });
   }
 
   get disposed() {

@@ -1,15 +1,16 @@
 // Runs checked descriptions on a wasm module. Calls are synchronous and leave nothing allocated.
 import { attentionFields } from './attention-fields.js';
 import { kCacheDtypes } from './check-cache.js';
-import { Frame, partOf, pointerOf } from './frame.js';
+import { Frame, partOf, residentAt } from './frame.js';
 import { bytesOf, Memory, typeNumber } from './memory.js';
+import { bitsOf } from './structs.js';
 import { PackedLinear, Tensor } from './tensor.js';
 import { appendTokens, cacheSizes, cacheStorage, readRows, writeRows } from './wasm-cache.js';
 
 /** @import { AttentionCall } from './check-attention.js' */
 /** @import { AppendCall, CacheConfig, CacheState, CacheStorage, Held } from './check-cache.js' */
 /** @import { ActivationCall, NormCall } from './check-norm.js' */
-/** @import { Operand } from './check.js' */
+/** @import { Operand, Output } from './check.js' */
 /** @import { LinearCall, MergeCall } from './check-linear.js' */
 /** @import { RopeCall } from './check-rope.js' */
 /** @import { Storage } from './tensor.js' */
@@ -21,6 +22,9 @@ export class WasmBackend {
   disposed = false;
   /** Never: what it has is in the memory of the page. @type {import('./errors.js').AttentionError | null} */
   lost = null;
+
+  /** Called before every step of a model: a worker looks whether it shall go on. @type {(() => void) | null} */
+  pulse = null;
 
   /** @param {WasmModule} module */
   constructor(module) {
@@ -73,9 +77,9 @@ export class WasmBackend {
 
   /** A copy of an operand. @param {string} fn @param {Operand} operand @returns {TensorLike} */
   read(fn, operand) {
-    const { storage, dtype, start, count, shape, isFloat16Array } = operand;
+    const { storage, dtype, count, shape, isFloat16Array } = operand;
     const data = storage
-      ? this.memory.copyOut(fn, pointerOf(storage) + start * bytesOf(dtype), dtype, count, isFloat16Array)
+      ? this.memory.copyOut(fn, residentAt(operand), dtype, count, isFloat16Array)
       : partOf(operand).slice();
     return { data, shape: [...shape], dtype };
   }
@@ -96,7 +100,7 @@ export class WasmBackend {
    * @returns {{ output: Result | null, weights: Float32Result | null, lse: Float32Result | null }}
    */
   attention(call) {
-    const { fn, out, lse, weights } = call;
+    const { fn, out, lse, weights, cache } = call;
     const { offset, mask, alibi, sinks } = call.shared;
     const frame = new Frame(this, fn, attentionFields(call));
     frame.operand('q', call.q);
@@ -108,27 +112,23 @@ export class WasmBackend {
     frame.input('q_length', call.qLength);
     frame.input('k_length', call.kLength);
     frame.input('offset', offset);
-    if (mask?.allowed) frame.input('mask', mask.allowed);
-    if (mask?.added) frame.float32('mask', [mask.added]);
-    if (alibi) frame.float32('alibi', [alibi]);
-    if (sinks) frame.float32('sinks', [sinks]);
-    if (call.cache) {
-      frame.input('ring_start', call.cache.ringStart);
-      frame.input('gap', call.cache.gap);
-    }
+    frame.input('mask', mask?.allowed);
+    frame.float32('mask', mask?.added);
+    frame.float32('alibi', alibi);
+    frame.float32('sinks', sinks);
+    frame.input('ring_start', cache?.ringStart);
+    frame.input('gap', cache?.gap);
     if (lse) frame.place('lse', lse.count * 4);
-    if (weights) {
-      frame.place('weights', weights.count * 4);
-      frame.input('heads', weights.heads);
-      frame.input('rows', weights.rows);
-    }
-    const { _attentionScratch, _attention } = this.module;
-    const isEmpty = call.B * call.H * call.Tq === 0;
-    return frame.run('Attention', isEmpty ? null : _attentionScratch, isEmpty ? null : _attention, () => ({
+    if (weights) frame.place('weights', weights.count * 4);
+    frame.input('heads', weights?.heads);
+    frame.input('rows', weights?.rows);
+    const { _attention, _attentionScratch } = this.module;
+    const results = () => ({
       output: out && frame.result('out', out),
       weights: weights && frame.floats('weights', weights),
       lse: lse && frame.floats('lse', lse),
-    }));
+    });
+    return frame.run(call.B * call.H * call.Tq, _attention, results, _attentionScratch);
   }
 
   /** @param {MergeCall} call @returns {{ output: Result, lse: Float32Result }} */
@@ -137,10 +137,10 @@ export class WasmBackend {
     const frame = new Frame(this, fn, { parts, B, H, Tq, Dv, outs: 0, lses: 0, sinks: 0, out: 0, lse: 0 });
     frame.float32('outs', outs);
     frame.float32('lses', lses);
-    if (sinks) frame.float32('sinks', [sinks]);
+    frame.float32('sinks', sinks);
     frame.float32Output('out', out);
     frame.place('lse', count * 4);
-    return frame.run('Merge', null, count === 0 ? null : this.module._merge, () => ({
+    return frame.run(count, this.module._merge, () => ({
       output: frame.result('out', out),
       lse: frame.floats('lse', { shape: lseShape, count }),
     }));
@@ -150,59 +150,41 @@ export class WasmBackend {
   rope({ fn, B, H, T, D, rotary, style, x, out, strides, cos, sin, tableBatch }) {
     const { batch, head, token } = strides;
     const frame = new Frame(this, fn, {
-      B,
-      H,
-      T,
-      D,
-      rotary,
-      style,
-      type: typeNumber(x.dtype),
-      x: 0,
-      out: 0,
-      x_batch: batch,
-      x_head: head,
-      x_token: token,
-      out_batch: batch,
-      out_head: head,
-      out_token: token,
-      cos: 0,
-      sin: 0,
-      table_batch: tableBatch,
+      ...{ B, H, T, D, rotary, style, type: typeNumber(x.dtype), x: 0, out: 0 },
+      ...{ x_batch: batch, x_head: head, x_token: token, out_batch: batch, out_head: head, out_token: token },
+      ...{ cos: 0, sin: 0, table_batch: tableBatch },
     });
     frame.operand('x', x);
     frame.output('out', out);
     frame.input('cos', cos);
     frame.input('sin', sin);
-    return frame.run('Rope', null, x.count === 0 ? null : this.module._rope, () => frame.result('out', out));
+    return frame.run(x.count, this.module._rope, () => frame.result('out', out));
   }
 
   /** @param {LinearCall} call @returns {Result} */
   linear({ fn, M, N, K, x, weight, bias, packed, residual, out }) {
-    const storage = /** @type {PackedStorage | null} */ (packed);
+    const held = /** @type {PackedStorage | null} */ (packed);
     const frame = new Frame(this, fn, {
-      M,
-      N,
-      K,
-      x_row: K,
-      out_row: N,
-      x: 0,
-      weight: 0,
-      packed: storage?.pointer ?? 0,
-      bias: storage?.bias ?? 0,
-      residual: 0,
-      out: 0,
-      scratch: 0,
+      ...{ M, N, K, x_row: K, out_row: N, x: 0, weight: 0, packed: held?.pointer ?? 0, bias: held?.bias ?? 0 },
+      ...{ residual: 0, out: 0, scratch: 0 },
     });
-    frame.float32('x', [x]);
-    if (weight) frame.float32('weight', [weight]);
-    if (bias) frame.float32('bias', [bias]);
-    if (residual) frame.float32('residual', [residual]);
+    frame.float32('weight', weight);
+    frame.float32('bias', bias);
+    frame.float32('residual', residual);
+    const { _linear, _linearScratch } = this.module;
+    return this.#mapped(M * N, _linear, frame, x, out, _linearScratch);
+  }
+
+  /**
+   * The rest of a call that makes `out` of `x`.
+   * @param {number} count @param {(struct: number) => void} kernel @param {Frame} frame @param {Operand} x @param {Output} out
+   * @param {(struct: number) => number} [scratch]
+   * @returns {Result}
+   */
+  #mapped(count, kernel, frame, x, out, scratch) {
+    frame.float32('x', x);
     frame.float32Output('out', out);
-    const { _linearScratch, _linear } = this.module;
-    const isEmpty = M * N === 0;
-    return frame.run('Linear', isEmpty ? null : _linearScratch, isEmpty ? null : _linear, () =>
-      frame.result('out', out),
-    );
+    return frame.run(count, kernel, () => frame.result('out', out), scratch);
   }
 
   /**
@@ -215,43 +197,46 @@ export class WasmBackend {
     const { module, memory } = this;
     const size = module._packedLinearSize(N, K) * 4;
     const held = this.#hold(fn, size + N * 4);
+    const { pointer } = held;
     const fields = { weight: 0, bias: 0 };
     const frame = new Frame(this, fn, fields);
     try {
-      frame.float32('weight', [weight].flat());
-      if (bias) frame.float32('bias', [bias].flat());
+      frame.float32('weight', weight);
+      frame.float32('bias', bias);
       frame.run(
-        null,
-        null,
-        () => module._packLinear(fields.weight, N, K, held.pointer),
-        () => {
-          if (bias) memory.heap.u8.copyWithin(held.pointer + size, fields.bias, fields.bias + N * 4);
-        },
+        1,
+        () => module._packLinear(fields.weight, N, K, pointer),
+        () => bias && memory.heap.u8.copyWithin(pointer + size, fields.bias, fields.bias + N * 4),
       );
     } catch (error) {
       held.free();
       throw error;
     }
-    return new PackedLinear(Object.assign(held, { bias: bias ? held.pointer + size : 0 }), [N, K]);
+    return new PackedLinear(Object.assign(held, { bias: bias ? pointer + size : 0 }), [N, K]);
   }
 
   /** @param {NormCall} call @returns {Result} */
   norm({ fn, rows, width, kind, epsilon, x, weight, bias, out }) {
-    const frame = new Frame(this, fn, { rows, width, kind, epsilon, x: 0, weight: 0, bias: 0, out: 0 });
-    frame.float32('x', [x]);
-    if (weight) frame.float32('weight', [weight]);
-    if (bias) frame.float32('bias', [bias]);
-    frame.float32Output('out', out);
-    return frame.run('Norm', null, x.count === 0 ? null : this.module._norm, () => frame.result('out', out));
+    const frame = new Frame(this, fn, {
+      rows,
+      width,
+      kind,
+      epsilon: bitsOf(epsilon),
+      x: 0,
+      weight: 0,
+      bias: 0,
+      out: 0,
+    });
+    frame.float32('weight', weight);
+    frame.float32('bias', bias);
+    return this.#mapped(x.count, this.module._norm, frame, x, out);
   }
 
   /** @param {ActivationCall} call @returns {Result} */
   activation({ fn, kind, x, gate, out }) {
     const frame = new Frame(this, fn, { count: x.count, kind, x: 0, gate: 0, out: 0 });
-    frame.float32('x', [x]);
-    if (gate) frame.float32('gate', [gate]);
-    frame.float32Output('out', out);
-    return frame.run('Activation', null, this.module._activation, () => frame.result('out', out));
+    frame.float32('gate', gate);
+    return this.#mapped(1, this.module._activation, frame, x, out);
   }
 
   /** Memory for a cache. @param {string} fn @param {CacheConfig} config @returns {CacheStorage} */

@@ -10,20 +10,16 @@ export const missing = new WeakSet();
 
 /** @param {string} name @param {Build} build @param {LoadOptions} options @returns {Promise<WebAssembly.Module>} */
 export async function compile(name, build, { wasmBinary, wasmUrl }) {
-  if (wasmBinary) return WebAssembly.compile(/** @type {BufferSource} */ (wasmBinary));
-  if (isAbsent(wasmUrl) && build.text) return WebAssembly.compile(await inflate((await build.text()).default));
-  const bytes = await bytesFrom(isAbsent(wasmUrl) ? () => String(build.url?.()) : () => fileOf(String(wasmUrl), name));
-  return WebAssembly.compile(bytes);
+  const isNamed = !isAbsent(wasmUrl);
+  const bytes =
+    wasmBinary ||
+    (!isNamed && (await build.bytes?.())) ||
+    (await bytesFrom(() => (isNamed ? fileOf(String(wasmUrl), name) : String(build.url?.()))));
+  return WebAssembly.compile(/** @type {BufferSource} */ (bytes));
 }
 
 /** Of a folder, which of its files it is, is known only now. @param {string} url @param {string} name */
 const fileOf = (url, name) => (url.endsWith('/') ? `${url}attention.${name}.wasm` : url);
-
-/** Base64 of what deflate made of the binary: a third of its size. @param {string} text */
-function inflate(text) {
-  const packed = new Blob([Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))]);
-  return new Response(packed.stream().pipeThrough(new DecompressionStream('deflate-raw'))).arrayBuffer();
-}
 
 /** @param {() => string} locate fails where a bundler took import.meta away @returns {Promise<BufferSource>} */
 async function bytesFrom(locate) {

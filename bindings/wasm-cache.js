@@ -48,8 +48,8 @@ export function appendTokens(backend, call) {
   // One block for keys and values, so that nothing can fail between them.
   const frame = new Frame(backend, fn, fields);
   if (isQuantized(state.config.dtype)) {
-    frame.float32('k', [k]);
-    frame.float32('v', [v]);
+    frame.float32('k', k);
+    frame.float32('v', v);
   } else {
     frame.operand('k', k);
     frame.operand('v', v);
@@ -57,8 +57,7 @@ export function appendTokens(backend, call) {
   frame.input('first', first);
   frame.input('length', lengths);
   frame.run(
-    null,
-    null,
+    1,
     () => storeTokens(backend, call, fields),
     () => {},
   );
@@ -77,7 +76,7 @@ export function storeTokens({ memory, module }, { state, T, k, v, kStrides, vStr
    * @param {Storage} to @param {number} token @param {Storage | null} scales
    */
   const store = ({ from, type, strides, width }, to, token, scales) => {
-    memory.structs.Append.write(memory.heap, memory.struct, {
+    const struct = memory.fill({
       B,
       H: Hkv,
       T,
@@ -100,7 +99,7 @@ export function storeTokens({ memory, module }, { state, T, k, v, kStrides, vStr
       ring_first: sinkTokens,
       ring_size: window ? capacity - sinkTokens : 0,
     });
-    module._append(memory.struct);
+    module._append(struct);
   };
   /** @param {Dtype} type */
   const typeOf = (type) => (isQuantized(dtype) ? 0 : typeNumber(type));

@@ -1,20 +1,17 @@
 // Picks the build that suits the engine, and brings it up: in Node, browsers and workers.
-import { kBuilds, kCopy } from './builds.js';
-import { isAbsent } from './check.js';
-import { coreCount, hasRelaxedSimd, hasSimd, hasThreads } from './engine.js';
+import { instantiate, kBuilds, threads as threading } from './builds.js';
+import { hasRelaxedSimd, hasSimd } from './engine.js';
 import { AttentionError, refuse } from './errors.js';
 import { selfTest } from './self-test.js';
 import { WasmBackend } from './wasm-backend.js';
-import { compile, missing } from './wasm-binary.js';
+import { compile } from './wasm-binary.js';
 
-/** @import { Build } from './builds.js' */
 /** @import { LoadOptions } from './types.js' */
 
 /**
  * A module of dist/: the names of bindings.cpp and the memory.
  * @typedef {object} WasmModule
  * @property {{ readonly buffer: ArrayBufferLike }} wasmMemory
- * @property {() => number} _layouts
  * @property {(bytes: number) => number} _allocate
  * @property {(pointer: number) => void} _release
  * @property {() => boolean} _dotOfBytes
@@ -38,12 +35,8 @@ import { compile, missing } from './wasm-binary.js';
  * @property {{ terminateAllThreads: () => void }} [PThread] builds with threads
  */
 
-/** @typedef {(options: object) => Promise<WasmModule>} Factory */
 /** @typedef {'scalar' | 'baseline' | 'relaxed'} Simd */
 /** @typedef {{ backend: WasmBackend, simd: Simd, threads: number, reasons: string[] }} Loaded */
-
-/** From the best to the one that runs wherever wasm does. @type {readonly Simd[]} */
-const kLevels = ['relaxed', 'baseline', 'scalar'];
 
 /**
  * Brings up the best build that works here. Under 'auto', one that does not is a reason, and the next lower one is tried.
@@ -59,58 +52,18 @@ export async function loadWasm(options) {
   }
   /** @type {string[]} */
   const reasons = [];
-  const best = pickSimd(options.simd ?? 'auto', reasons);
-  const threads = await pickThreads(options.threads ?? 'auto', best, reasons);
-  /** The first of each kind of build. @type {{ single?: unknown, threaded?: unknown }} */
-  const failures = {};
-  for (const { name, ...of } of candidates(options, best, threads)) {
-    try {
-      return { backend: await bringUp(name, kBuilds[name], options, of.threads), ...of, reasons };
-    } catch (error) {
-      failures[of.threads > 1 ? 'threaded' : 'single'] ??= error;
-      const { message, cause } = /** @type {Error} */ (error);
-      const build = of.threads > 1 ? 'threads: the build with threads' : `${of.simd}: the build`;
-      reasons.push(`${build} did not load (${message})`);
-      if (missing.has(/** @type {any} */ (cause)) && mayBeCopied(options)) {
-        reasons.push('files: missing, so the copy of the baseline build in the code is used');
-        return {
-          backend: await bringUp('baseline', /** @type {Build} */ (kCopy), {}, 1),
-          simd: 'baseline',
-          threads: 1,
-          reasons,
-        };
-      }
-    }
+  const simd = pickSimd(options.simd ?? 'auto', reasons);
+  const threads = await pickThreads(options.threads ?? 'auto', simd, reasons);
+  const best = { name: threads > 1 ? `${simd}-mt` : simd, simd, threads };
+  try {
+    return await bringUp(best, kBuilds[best.name], options, reasons);
+  } catch (error) {
+    // Rarely needed, and so not part of what everyone downloads.
+    const { stepDown } = await import('./step-down.js').catch(() => {
+      throw error;
+    });
+    return stepDown(options, best, reasons, error);
   }
-  throw failures.single ?? failures.threaded; // that of the best build without threads tells most
-}
-
-/** @param {unknown} value */
-const isAuto = (value) => isAbsent(value) || value === 'auto';
-
-/**
- * What may come up, the best first. Only 'auto' leaves a choice.
- * @param {LoadOptions} options @param {Simd} best @param {number} threads
- */
-function candidates(options, best, threads) {
-  const levels = isAuto(options.simd) ? kLevels.slice(kLevels.indexOf(best)) : [best];
-  return levels.flatMap((simd) => {
-    const single = { name: simd, simd, threads: 1 };
-    if (threads === 1 || simd === 'scalar') return [single];
-    const threaded = { name: `${simd}-mt`, simd, threads };
-    return isAuto(options.threads) ? [threaded, single] : [threaded];
-  });
-}
-
-/** @param {LoadOptions} options */
-function mayBeCopied({ simd, threads, wasmUrl, wasmBinary }) {
-  return (
-    kCopy &&
-    isAbsent(wasmUrl) &&
-    isAbsent(wasmBinary) &&
-    (isAuto(simd) || simd === 'baseline') &&
-    (isAuto(threads) || threads === 1)
-  );
 }
 
 /** @param {'auto' | 'relaxed' | 'baseline' | 'scalar'} wanted @param {string[]} reasons */
@@ -136,9 +89,10 @@ function pickSimd(wanted, reasons) {
  */
 async function pickThreads(wanted, simd, reasons) {
   if (wanted === 1) return 1;
-  const obstacle = whyNoThreads(simd);
+  let obstacle = whyNoThreads(simd);
+  let cores = 1;
+  if (!obstacle) ({ obstacle, cores } = await (await threading()).look());
   if (wanted === 'auto') {
-    const cores = obstacle ? 1 : await coreCount();
     if (cores < 2) reasons.push(`threads: ${obstacle ?? 'one processor core'}`);
     return Math.min(cores, kMostThreads);
   }
@@ -152,54 +106,29 @@ export const kMostThreads = 16;
 /** @param {string} simd */
 function whyNoThreads(simd) {
   if (!kBuilds[`${simd}-mt`]) return `the ${simd} build has none`;
-  if (typeof SharedArrayBuffer === 'undefined' || globalThis.crossOriginIsolated === false) {
-    return 'no shared memory, because the page is not cross-origin isolated';
-  }
-  return hasThreads() ? null : 'not supported by this engine';
+  return typeof SharedArrayBuffer === 'undefined' || globalThis.crossOriginIsolated === false
+    ? 'no shared memory, because the page is not cross-origin isolated'
+    : null;
 }
 
-/** @param {string} name @param {Build} build @param {LoadOptions} options @param {number} threads @returns {Promise<WasmBackend>} */
-async function bringUp(name, build, options, threads) {
+/** @typedef {{ name: string, simd: Simd, threads: number }} Candidate */
+
+/** @param {Candidate} candidate @param {any} build one of builds.js @param {LoadOptions} options @param {string[]} reasons @returns {Promise<Loaded>} */
+export async function bringUp({ name, simd, threads }, build, options, reasons) {
   try {
-    const [glue, compiled] = await Promise.all([build.glue(), compile(name, build, options)]);
-    const module = await instantiate(glue.default, compiled, { threads, workerUrl: build.worker?.() });
+    const module = await instantiate(build, await compile(name, build, options), threads);
     module._setThreads(threads);
     const backend = new WasmBackend(module);
     const wrong =
       Boolean(backend.multipliesBytes) === name.startsWith('relaxed')
         ? selfTest(backend)
         : 'the binary is of another build';
-    if (!wrong) return backend;
+    if (!wrong) return { backend, simd, threads, reasons };
     backend.dispose();
     throw new Error(`a failed self-test: ${wrong}`);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     const code = cause instanceof RangeError ? 'OUT_OF_MEMORY' : 'LOAD_FAILED';
     throw new AttentionError(code, `load: the ${name} build must load, got ${why}`, { cause });
-  }
-}
-
-/**
- * @param {Factory} factory @param {WebAssembly.Module} compiled
- * @param {{ threads: number, workerUrl?: URL }} forThreads
- * @returns {Promise<WasmModule>}
- */
-async function instantiate(factory, compiled, forThreads) {
-  /** The glue adds its names to this. @type {Partial<WasmModule> & typeof forThreads & { instantiateWasm?: unknown }} */
-  const settings = { ...forThreads };
-  try {
-    return await new Promise((resolve, reject) => {
-      /** @param {WebAssembly.Imports} imports @param {(instance: WebAssembly.Instance, module: WebAssembly.Module) => void} receive */
-      settings.instantiateWasm = (imports, receive) => {
-        WebAssembly.instantiate(compiled, imports)
-          .then((instance) => receive(instance, compiled))
-          .catch(reject);
-        return {};
-      };
-      factory(settings).then(resolve, reject);
-    });
-  } catch (error) {
-    settings.PThread?.terminateAllThreads();
-    throw error;
   }
 }

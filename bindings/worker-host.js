@@ -50,8 +50,26 @@ async function portOf() {
   };
 }
 
+/** What stays here, and what the page shows of it. @typedef {[new (...args: any) => any, (object: any) => object | null]} Kind */
+
+/** @type {readonly Kind[]} */
+const kKinds = [
+  [
+    KeyValueCache,
+    (cache) => {
+      if (cache.disposed) return null;
+      const { lengths, positions, bytes, capacity, dtype } = cache;
+      return { lengths, positions, bytes, capacity, dtype };
+    },
+  ],
+  [Resident, ({ disposed, shape, dtype, count }) => (disposed ? null : { shape, dtype, count })],
+  [MultiHeadAttention, () => null],
+  [CacheSnapshot, () => null],
+];
+
 class Host {
   #port;
+  #kinds = [...kKinds];
   /** @type {Attention | null} */
   #attention = null;
   /** @type {Map<number, any>} */
@@ -99,26 +117,43 @@ class Host {
     // Calls on the GPU are handed over whole: there is nothing to stop between.
     if (attention.info.backend === 'webgpu') return { info: attention.info };
     watch(contextOf('load', attention).backend, {
-      isStopped: () => this.#stop !== null && Atomics.load(this.#stop, 0) === this.#running?.id,
-      report: (progress) => {
-        if (this.#running?.reports) this.#port.post({ id: this.#running.id, progress }, []);
-      },
+      isStopped: () => this.#isStopped(),
+      report: (progress) => this.#report(progress),
     });
     return { info: attention.info };
+  }
+
+  /** Whether the running call shall end. */
+  #isStopped() {
+    return this.#stop !== null && Atomics.load(this.#stop, 0) === this.#running?.id;
+  }
+
+  /** @param {object} progress */
+  #report(progress) {
+    if (this.#running?.reports) this.#port.post({ id: this.#running.id, progress }, []);
+  }
+
+  /** A model, by modules that are fetched for the first one. @param {any} options */
+  async #loadModel(options) {
+    const { HostedModel, kHosted } = await import('./worker-models.js');
+    for (const kind of kHosted) if (!this.#kinds.includes(kind)) this.#kinds.push(kind);
+    /** As a signal: for calls whenever they run. @type {any} */
+    const signal = Object.defineProperty({ reason: 'stopped' }, 'aborted', { get: () => this.#isStopped() });
+    const onProgress = (/** @type {object} */ progress) => this.#report(progress);
+    return HostedModel.load(/** @type {Attention} */ (this.#attention), options, { signal, onProgress });
   }
 
   /** @param {number} target @param {string} method @param {any[]} args */
   #call(target, method, args) {
     const object = target === 0 ? this.#attention : this.#objects.get(target);
     const given = mapParts(args, (part) => (isHandle(part) ? this.#objects.get(part.attentionHandle) : undefined));
+    if (target === 0 && method === 'transformer') return this.#loadModel(given[0]);
     return object[method](...given);
   }
 
   /** @param {object} object @param {Record<number, object>} states */
   #handleOf(object, states) {
-    const isKept =
-      object instanceof Resident || object instanceof MultiHeadAttention || object instanceof CacheSnapshot;
-    if (!isKept) return undefined;
+    if (!this.#kinds.some(([Type]) => object instanceof Type)) return undefined;
     for (const [handle, known] of this.#objects) if (known === object) return { attentionHandle: handle };
     const handle = ++this.#last;
     this.#objects.set(handle, object);
@@ -129,15 +164,8 @@ class Host {
   /** What the page shows of an object without asking. @param {number} handle @param {Record<number, object>} states */
   #noteState(handle, states) {
     const object = this.#objects.get(handle);
-    if (!(object instanceof Resident) || object.disposed) return;
-    const { shape, dtype, count } = /** @type {any} */ (object);
-    states[handle] =
-      object instanceof KeyValueCache
-        ? {
-            ...{ lengths: object.lengths, positions: object.positions, bytes: object.bytes },
-            ...{ capacity: object.capacity, dtype: object.dtype },
-          }
-        : { shape, dtype, count };
+    const state = this.#kinds.find(([Type]) => object instanceof Type)?.[1](object);
+    if (state) states[handle] = state;
   }
 }
 

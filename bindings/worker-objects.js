@@ -7,7 +7,7 @@ import { hideWithoutDispose } from './tensor.js';
 /** @import { CallOptions, InWorker, RemoteTensorLike } from './worker-types.js' */
 
 /** Something in the memory of the worker. */
-class WorkerObject {
+export class WorkerObject {
   /** @type {WorkerClient} */
   #client;
 

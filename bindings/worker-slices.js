@@ -29,6 +29,7 @@ export function watch(backend, { isStopped, report }) {
   const check = () => {
     if (isStopped()) throw new AttentionError('ABORTED', 'worker: signal must not be aborted, got one that is');
   };
+  backend.pulse = check;
   const { attention, linear } = backend;
   /** @type {any} */
   const methods = backend;

@@ -2,6 +2,7 @@
 
 /** @import { LoadOptions, TensorData, TensorLike } from './types.js' */
 /** @import { WorkerKeyValueCache, WorkerTensor } from './worker-objects.js' */
+/** @import { WorkerTransformerCache } from './worker-transformer.js' */
 
 /**
  * How far a long call has come: slices of its running step that are done.
@@ -25,6 +26,12 @@
  * Options of a function, with objects of the worker in place of resident ones, and those of every call beside them.
  * @template O
  * @typedef {{ [K in keyof O]: K extends 'out' ? WorkerTensor | null : K extends 'cache' ? WorkerKeyValueCache | null : O[K] | WorkerTensor } & CallOptions} InWorker
+ */
+
+/**
+ * Options of a function of a model, with a cache in the worker, and those of every call beside them.
+ * @template O
+ * @typedef {Omit<O, 'cache' | 'signal'> & { cache?: WorkerTransformerCache | null } & CallOptions} OnModel
  */
 
 /**

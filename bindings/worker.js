@@ -12,6 +12,7 @@ import {
   WorkerPackedLinear,
   WorkerTensor,
 } from './worker-objects.js';
+import { clients, WorkerTransformer, WorkerTransformerCache } from './worker-transformer.js';
 
 export * from './types.js'; // types only
 export * from './worker-types.js'; // types only
@@ -24,12 +25,17 @@ export {
   WorkerMultiHeadAttention,
   WorkerPackedLinear,
   WorkerTensor,
+  WorkerTransformer,
+  WorkerTransformerCache,
 };
+
+/** @typedef {import('./worker-transformer.js').WorkerTransformerOptions} WorkerTransformerOptions */
+/** @typedef {import('./worker-transformer.js').WorkerTransformerSnapshot} WorkerTransformerSnapshot */
 
 /** @import { AttentionOptions, AttentionResult, Capabilities, Dtype, Float32Result, GeluOptions, Info, KeyValueCacheOptions, LayerNormOptions, LoadOptions, MergeOptions, MultiHeadAttentionOptions, OutOption, Result, RmsNormOptions, RopeOptions, RopeTableOptions, SiluOptions, TensorData, VarlenOptions, VarlenResult, Vector } from './types.js' */
 /** @import { CallOptions, InWorker, RemoteTensorLike, WorkerLoadOptions } from './worker-types.js' */
 
-const kOwn = new Set(['backend', 'simd', 'threads', 'wasmUrl', 'wasmBinary', 'createWorker', 'signal']);
+const kOwn = ['backend', 'simd', 'threads', 'wasmUrl', 'wasmBinary', 'createWorker', 'signal'];
 
 /**
  * Starts a worker with an instance of the package in it. A script doesn't wait for an idle worker at its end.
@@ -83,6 +89,7 @@ export class WorkerAttention {
    */
   constructor(client, info) {
     this.#client = client;
+    clients.set(this, client);
     /** What came up in the worker, and why not better. @type {Readonly<Info>} */
     this.info = Object.freeze(info);
   }

@@ -64,43 +64,52 @@ inline v128_t block_scales(const Tokens& tokens, const int32_t rows[kKeys], cons
   return Halves()(wasm_v128_load16_lane(blocks[3 % kKeys], three, 7));
 }
 
-/// Products of a block of some keys with N query rows, added to four lanes each. `at`: of the block in a token.
+/// Products of `channels` channels of some keys with N query rows, added to four lanes each. The queries of N rows lie
+/// in vectors of eight channels, one of each row by turns.
 template <int32_t N, int32_t kKeys>
-inline void add_products(const uint8_t* const tokens[kKeys], ptrdiff_t at, const int16_t* queries, ptrdiff_t row,
+inline void add_products(const uint8_t* const keys[kKeys], const int16_t* queries, int32_t channels,
                          v128_t (&sums)[kKeys][N]) {
-  for (int32_t c = 0; c < kBlockValues; c += 8) {
-    v128_t k[kKeys];
-    for (int32_t i = 0; i < kKeys; ++i) k[i] = wasm_i16x8_load8x8(tokens[i] + at + c);
-    for (int32_t n = 0; n < N; ++n) {
-      const v128_t q = wasm_v128_load(queries + n * row + c);
-      for (int32_t i = 0; i < kKeys; ++i) sums[i][n] = wasm_i32x4_add(sums[i][n], wasm_i32x4_dot_i16x8(k[i], q));
+  constexpr int32_t kStep = N * kKeys > 4 ? 8 : 16;  // as many as have their operands in registers at the same time
+  const uint8_t* at[kKeys];
+  for (int32_t i = 0; i < kKeys; ++i) at[i] = keys[i];
+#pragma clang loop unroll(disable)
+  for (const int16_t* end = queries + N * channels; queries < end; queries += N * kStep) {
+    for (int32_t u = 0; u < kStep; u += 8) {
+      v128_t k[kKeys];
+      for (int32_t i = 0; i < kKeys; ++i) k[i] = wasm_i16x8_load8x8(at[i] + u);
+      for (int32_t n = 0; n < N; ++n) {
+        const v128_t q = wasm_v128_load(queries + N * u + 8 * n);
+        for (int32_t i = 0; i < kKeys; ++i) sums[i][n] = wasm_i32x4_add(sums[i][n], wasm_i32x4_dot_i16x8(k[i], q));
+      }
     }
+    for (int32_t i = 0; i < kKeys; ++i) at[i] += kStep;
   }
 }
 
-/// Scores of N rows with kCounted keys. `queries` [N][blocks * 32]; `scale` of the query rows.
+/// Scores of N rows with kCounted keys. `scale` of the query rows.
 template <int32_t N, Numbers kNumbers>
 inline void score_numbers(const int16_t* queries, const Tokens& keys, const int32_t rows[kCounted<N, kNumbers>],
                           v128_t scale, float* out) {
   constexpr int32_t kKeys = kCounted<N, kNumbers>;
   const int32_t blocks = blocks_of(keys.width);
-  const ptrdiff_t width = static_cast<ptrdiff_t>(blocks) * kBlockValues, bytes = block_bytes(keys.type);
-  const ptrdiff_t skipped = keys.type == Type::kInt8 ? 0 : kScaleBytes;
   const uint8_t* tokens[kKeys];
   for (int32_t i = 0; i < kKeys; ++i) tokens[i] = token_block(keys, rows[i], 0);
   v128_t sums[kKeys][N];
   for (auto& vectors : sums) {
     for (v128_t& sum : vectors) sum = wasm_i32x4_const_splat(0);
   }
-  for (int32_t block = 0; block < blocks; ++block, queries += kBlockValues) {
-    if constexpr (kNumbers == Numbers::kToken) {
-      add_products<N, kKeys>(tokens, block * bytes, queries, width, sums);
-    } else {
+  if constexpr (kNumbers == Numbers::kToken) {
+    add_products<N, kKeys>(tokens, queries, blocks * kBlockValues, sums);
+  } else {
+    const ptrdiff_t bytes = block_bytes(keys.type), skipped = keys.type == Type::kInt8 ? 0 : kScaleBytes;
+    for (int32_t block = 0; block < blocks; ++block, queries += N * kBlockValues) {
       v128_t products[kKeys][N];
+      const uint8_t* numbers[kKeys];
       for (auto& vectors : products) {
         for (v128_t& sum : vectors) sum = wasm_i32x4_const_splat(0);
       }
-      add_products<N, kKeys>(tokens, skipped, queries, width, products);
+      for (int32_t i = 0; i < kKeys; ++i) numbers[i] = tokens[i] + skipped;
+      add_products<N, kKeys>(numbers, queries, kBlockValues, products);
       float scales[4];
       wasm_v128_store(scales, block_scales<kKeys>(keys, rows, tokens));
       for (int32_t i = 0; i < kKeys; ++i) {
@@ -114,37 +123,40 @@ inline void score_numbers(const int16_t* queries, const Tokens& keys, const int3
   for (auto& vectors : sums) {
     for (v128_t& sum : vectors) sum = wasm_f32x4_convert_i32x4(sum);
   }
+  const v128_t of_keys = block_scales<kKeys>(keys, rows, tokens);
+  if constexpr (N == 1) return store_scores<N, kKeys>(sums, wasm_f32x4_mul(scale, of_keys), out);
   store_scores<N, kKeys>(sums, scale, out);
+  float scales[4];
+  wasm_v128_store(scales, of_keys);
   for (int32_t i = 0; i < kKeys; ++i) {
-    if constexpr (N == 1) {
-      out[i] *= keys.scale[rows[i]];
-    } else {
-      float* at = out + kBlockRows * i;
-      wasm_v128_store(at, wasm_f32x4_mul(wasm_v128_load(at), wasm_f32x4_splat(keys.scale[rows[i]])));
-    }
+    float* at = out + kBlockRows * i;
+    wasm_v128_store(at, wasm_f32x4_mul(wasm_v128_load(at), wasm_f32x4_splat(scales[i])));
   }
 }
+
+constexpr int32_t kWalkedTokens = 16;  // as kWalkedRows
 
 /// Scores of N rows with tokens j..j+count-1. `scales` of the query rows, call.scale in them; `out` has room for a
 /// multiple of kScored keys.
 template <int32_t N, Numbers kNumbers>
-ATTENTION_NOINLINE uint32_t score_blocks(const int16_t* queries, const float scales[kBlockRows], const Tokens& keys,
-                                         int32_t j, int32_t count, const Walk& key_walk, const Walk& value_walk,
-                                         float* out) {
-  Walk own = key_walk, values = value_walk;  // copies, which stay in registers
+ATTENTION_NOINLINE void score_blocks(const int16_t* queries, const float scales[kBlockRows], const Tokens& keys,
+                                     int32_t j, int32_t count, Walk& own, Walk& values, float* out) {
   constexpr int32_t kKeys = kCounted<N, kNumbers>;
   const v128_t all = wasm_v128_load(scales);
   const v128_t scale = N == 1 ? wasm_f32x4_splat(scales[0]) : N == 2 ? wasm_i64x2_shuffle(all, all, 0, 0) : all;
+  const int32_t first = keys.row(j), run = keys.run(j, count);
   for (int32_t u = 0; u < count; u += kKeys) {
     int32_t rows[kKeys];
     for (int32_t i = 0; i < kKeys; ++i) {
-      rows[i] = keys.row(j + std::min(u + i, count - 1));  // beyond the last one: itself again
-      values.step();
+      const int32_t key = std::min(u + i, count - 1);  // beyond the last one: itself again
+      rows[i] = key < run ? first + key : keys.row(j + key);
     }
-    for (int32_t i = 0; i < kKeys; ++i) own.step();
+    if (u % kWalkedTokens == 0) {
+      values.step(kWalkedTokens);
+      own.step(kWalkedTokens);
+    }
     score_numbers<N, kNumbers>(queries, keys, rows, scale, out + kLogits<N> * u);
   }
-  return own.seen() ^ values.seen();
 }
 
 /// The weights of a tile of keys for one block of values.
@@ -159,9 +171,16 @@ struct TileWeights {
   /// Tokens j..j+count-1.
   void find(const Tokens& values, int32_t j, int32_t count) {
     const int32_t first = values.row(j), run = values.run(j, count);
-    for (int32_t u = 0; u < count; ++u) rows[u] = u < run ? first + u : values.row(j + u);
+    const uint8_t* token = token_block(values, first, 0);
+    for (int32_t u = 0; u < run; ++u, token += values.stride) {
+      rows[u] = first + u;
+      tokens[u] = token;
+    }
+    for (int32_t u = run; u < count; ++u) {
+      rows[u] = values.row(j + u);
+      tokens[u] = token_block(values, rows[u], 0);
+    }
     for (int32_t u = count; u % 4 != 0; ++u) rows[u] = rows[count - 1];
-    for (int32_t u = 0; u < count; ++u) tokens[u] = token_block(values, rows[u], 0);
     tokens[count] = tokens[count - 1];
   }
 
@@ -225,7 +244,7 @@ struct TileWeights {
 /// a token. `width`: channels that are left.
 template <int32_t N>
 ATTENTION_NOINLINE void add_numbers(const TileWeights& weights, int32_t pairs, ptrdiff_t at, const float* scale,
-                                    int32_t width, float* sums, ptrdiff_t row) {
+                                    int32_t width, float* sums) {
   constexpr int32_t kEights = kAccumulators / 2 / N;
   v128_t total[N][2 * kEights];
   for (auto& vectors : total) {
@@ -246,30 +265,31 @@ ATTENTION_NOINLINE void add_numbers(const TileWeights& weights, int32_t pairs, p
       }
     }
   }
-  for (int32_t n = 0; n < N; ++n, sums += row) {
+  for (int32_t n = 0; n < N; ++n, sums += 4) {
     const v128_t unit = wasm_f32x4_splat(weights.unit[n]), old = wasm_f32x4_splat(scale[n]);
     for (int32_t i = 0; i < 2 * kEights && 4 * i < width; ++i) {
-      const v128_t sum = wasm_f32x4_mul(wasm_v128_load(sums + 4 * i), old);
-      wasm_v128_store(sums + 4 * i, madd(unit, wasm_f32x4_convert_i32x4(total[n][i]), sum));
+      float* to = sums + 4 * N * i;
+      const v128_t sum = wasm_f32x4_mul(wasm_v128_load(to), old);
+      wasm_v128_store(to, madd(unit, wasm_f32x4_convert_i32x4(total[n][i]), sum));
     }
   }
 }
 
-/// N rows of a block of rows: their sums over the values of tokens j..j+count-1. `weights` as logits stand; `sums`
-/// [N][padded Dv]. Whether every scale was finite.
+/// N rows of a block of rows: their sums over the values of tokens j..j+count-1. `weights` as logits stand. Whether
+/// every scale was finite.
 template <int32_t N>
 bool add_blocks(const float* weights, const Tokens& values, int32_t j, int32_t count, const float* scale, float* sums) {
   TileWeights tile;
   tile.find(values, j, count);
   bool finite = true;
   const int32_t pairs = (count + 1) / 2;
-  const ptrdiff_t row = padded(values.width), skipped = values.type == Type::kInt8 ? 0 : kScaleBytes;
+  const ptrdiff_t skipped = values.type == Type::kInt8 ? 0 : kScaleBytes;
   for (int32_t block = 0; block < blocks_of(values.width); ++block) {
     if (block == 0 || values.type != Type::kInt8) finite &= tile.pack<N>(weights, values, count, block);
     const ptrdiff_t at = static_cast<ptrdiff_t>(block) * block_bytes(values.type) + skipped;
     const int32_t first = kBlockValues * block, left = values.width - first;
     for (int32_t c = 0; c < kBlockValues && c < left; c += 4 * kAccumulators / N) {
-      add_numbers<N>(tile, pairs, at + c, scale, left - c, sums + first + c, row);
+      add_numbers<N>(tile, pairs, at + c, scale, left - c, sums + N * (first + c));
     }
   }
   return finite;
@@ -282,7 +302,7 @@ inline void add_other_blocks(const Tokens& values, int32_t row, const float* wei
     if (std::isfinite(block_scale(values, row, c / kBlockValues))) continue;
     const float value = token_value(values, row, c);
     for (int32_t n = 0; n < valid; ++n) {
-      if (visible[n] != 0) sums[n * padded(values.width) + c] += weights[n] * value;
+      if (visible[n] != 0) sums[at_channel(valid, n, c)] += weights[n] * value;
     }
   }
 }

@@ -21,7 +21,7 @@ constexpr int32_t kChunkKeys = 1024;
 
 /// The state of one row and chunk, as it is kept until all chunks are there.
 struct Part {
-  float *max, *sum, *values;  // [items][rows], [items][rows], [items][rows][padded Dv]
+  float *max, *sum, *values;  // [items][rows], [items][rows], [items][blocks], each with its rows as at_channel says
 };
 
 struct Job {
@@ -31,16 +31,24 @@ struct Job {
   int32_t chunks;  // of keys
   size_t worker_bytes;
   char* workers;
+  float* total;  // [Dv]: a row, as its chunks come together
   Part part;
 
   /// Query head and row of row r of a key/value head.
   int32_t head(int32_t kv, int32_t r) const { return kv * (call.H / call.Hkv) + r / call.Tq; }
   int32_t row(int32_t r) const { return r % call.Tq; }
+
+  /// Rows of the block that begins with row r: three have an empty fourth beside them.
+  int32_t block_rows(int32_t r) const { return rows - r >= 3 ? kBlockRows : rows - r; }
 };
+
+struct Loops;
 
 /// Rows of one block, prepared.
 struct Block {
   RowGroup<1> rows;
+  const Loops& loops;
+  bool plain;                // all keys of the chunk are seen, and their logits are final as they are
   bool whole;                // its queries are kept as whole numbers too
   float scales[kBlockRows];  // of those
 };
@@ -48,10 +56,9 @@ struct Block {
 /// Working memory of one chunk.
 struct Workspace {
   Block* blocks;
-  float *queries, *logits, *lanes, *bias, *key_tile, *value_tile;
-  int16_t* whole_queries;
-  uint8_t* wide_tile;  // of kQ4_0 tokens
-  uint32_t* walked;    // see Walk
+  float *queries, *row, *logits, *lanes, *bias, *key_tile, *value_tile;
+  int16_t *whole_row, *whole_queries;  // queries as whole numbers; those of a block by turns, eight channels of each
+  uint8_t* wide_tile;                  // of kQ4_0 tokens
 };
 
 /// The loops for blocks of N rows; three rows have a fourth of zeros beside them.
@@ -60,6 +67,7 @@ struct Loops {
   decltype(&score_tile<1>) score;
   decltype(&score_blocks<1, Numbers::kToken>) score_tokens, score_blocks;
   decltype(&add_values<1>) add;
+  decltype(&add_visible_values<1>) add_visible;
   decltype(&attention::add_blocks<1>) add_blocks;
 };
 
@@ -70,6 +78,7 @@ constexpr Loops kLoops = {N,
                           score_blocks<N, Numbers::kToken>,
                           score_blocks<N, Numbers::kBlock>,
                           add_values<N>,
+                          add_visible_values<N>,
                           attention::add_blocks<N>};
 
 /// Keys of a tile: a page of 4 KB where that is a number within reason.
@@ -83,16 +92,17 @@ ATTENTION_SMALL inline size_t lay_out(const Attention& call, int32_t rows, void*
   const size_t blocks = (rows + kBlockRows - 1) / kBlockRows, keys = tile_keys(call);
   space.blocks = scratch.array<Block>(blocks);
   space.queries = scratch.floats(blocks * kBlockRows * padded(call.D));
+  space.row = scratch.floats(padded(call.D));
   space.logits = scratch.floats(kBlockRows * keys);
   space.lanes = scratch.floats(kBlockRows * keys);
   space.bias = scratch.floats(kBlockRows * keys);
   space.key_tile = scratch.floats(needs_buffer(call.k_type, call.ring_size) ? keys * call.D : 0);
   space.value_tile = scratch.floats(needs_buffer(call.v_type, call.ring_size) ? keys * call.Dv : 0);
   const size_t whole = static_cast<size_t>(blocks_of(call.D)) * kBlockValues;
+  space.whole_row = scratch.array<int16_t>(is_quantized(call.k_type) ? call.D : 0);
   space.whole_queries = scratch.array<int16_t>(is_quantized(call.k_type) ? blocks * kBlockRows * whole : 0);
   const bool narrow = call.k_type == Type::kQ4_0 || call.v_type == Type::kQ4_0;
   space.wide_tile = scratch.array<uint8_t>(narrow ? keys * widened_bytes(std::max(call.D, call.Dv)) : 0);
-  space.walked = scratch.array<uint32_t>(1);
   return scratch.used();
 }
 
@@ -108,11 +118,14 @@ class Chunk {
     first_ = item % job.chunks * kChunkKeys;
     end_ = std::min(first_ + kChunkKeys, key_length(call_, b_));
     const ptrdiff_t at = static_cast<ptrdiff_t>(item) * job.kept;
+    // Keys that are widened first are walked straight by that, and so are such values.
+    const Type type = call_.k_type;
+    if (type == Type::kFloat32 || type == Type::kInt8 || type == Type::kQ8_0) key_walk_ = walk(keys_);
+    if (call_.out && type != Type::kQ4_0 && call_.v_type != Type::kQ4_0) value_walk_ = walk(values_);
     part_ = {job.part.max + at, job.part.sum + at, job.part.values + at * padded(call_.Dv)};
   }
 
   void run() {
-    for (int32_t r = 0; r < job_.kept; ++r) start_row(r);
     for (int32_t r = 0; r < job_.rows; r += kBlockRows) start_block(r);
     const int32_t step = tile_keys(call_);
     for (int32_t key = first_; key < end_; key += step) {
@@ -121,7 +134,6 @@ class Chunk {
   }
 
  private:
-  int32_t block_rows(int32_t r) const { return std::min(kBlockRows, job_.rows - r); }
   Block& block(int32_t r) const { return space_.blocks[r / kBlockRows]; }
   float* queries(int32_t r) const { return space_.queries + static_cast<ptrdiff_t>(r) * padded(call_.D); }
   float* sums(int32_t r) const { return part_.values + static_cast<ptrdiff_t>(r) * padded(call_.Dv); }
@@ -129,58 +141,70 @@ class Chunk {
     return space_.whole_queries + static_cast<ptrdiff_t>(r) * blocks_of(call_.D) * kBlockValues;
   }
 
-  ATTENTION_SMALL void start_row(int32_t r) {
-    float* to = queries(r);
-    std::fill(to, to + padded(call_.D), 0.0f);
-    std::fill(sums(r), sums(r) + padded(call_.Dv), 0.0f);
-    part_.max[r] = -FLT_MAX;
-    part_.sum[r] = 0;
-    if (r == job_.rows) return;
-    const int32_t h = job_.head(kv_head_, r), i = job_.row(r);
-    // Rows of packed sequences past the length don't exist.
-    if (!call_.q_start || i < query_length(call_, b_)) {
-      const ptrdiff_t from = query_start(call_, b_, h) + static_cast<ptrdiff_t>(i) * call_.q_token;
-      for (int32_t c = 0; c < call_.D; ++c) to[c] = call_.scale * load_value(call_.q, call_.q_type, from + c);
-    }
-    // The sink belongs to the whole row: the first chunk counts it.
-    const float sink = call_.sinks && first_ == 0 ? call_.sinks[h] : -INFINITY;
-    if (sink == -INFINITY) return;
-    part_.max[r] = sink;
-    part_.sum[r] = 1;
-  }
-
   ATTENTION_SMALL void start_block(int32_t r) {
     int32_t heads[kBlockRows], rows[kBlockRows];
+    const int32_t count = std::min(kBlockRows, job_.rows - r);
     for (int32_t lane = 0; lane < kBlockRows; ++lane) {
-      const int32_t row = lane < block_rows(r) ? r + lane : r;
+      const int32_t row = lane < count ? r + lane : r;
       heads[lane] = job_.head(kv_head_, row);
       rows[lane] = job_.row(row);
     }
-    new (&block(r)) Block{RowGroup<1>(call_, b_, heads, rows), is_quantized(call_.k_type), {0, 0, 0, 0}};
+    const Loops& loops = count == 1 ? kLoops<1> : count == 2 ? kLoops<2> : kLoops<4>;
+    new (&block(r)) Block{{call_, b_, heads, rows}, loops, false, is_quantized(call_.k_type), {0, 0, 0, 0}};
+    const RowGroup<1>& group = block(r).rows;
+    block(r).plain = group.sees_all(first_, end_ - first_) && group.leaves_logits(Coverage::kAll);
+    const ptrdiff_t rows_of_block = loops.rows;
+    std::fill(queries(r), queries(r) + rows_of_block * padded(call_.D), 0.0f);
+    std::fill(sums(r), sums(r) + rows_of_block * padded(call_.Dv), 0.0f);
+    if (block(r).whole) std::fill(whole_queries(r), whole_queries(r + kBlockRows), static_cast<int16_t>(0));
+    for (int32_t lane = 0; lane < loops.rows; ++lane) start_row(r, lane, lane < count);
+  }
+
+  ATTENTION_SMALL void start_row(int32_t r, int32_t lane, bool exists) {
+    part_.max[r + lane] = -FLT_MAX;
+    part_.sum[r + lane] = 0;
+    if (!exists) return;
+    const int32_t h = job_.head(kv_head_, r + lane), i = job_.row(r + lane);
+    // Rows of packed sequences past the length don't exist.
+    if (!call_.q_start || i < query_length(call_, b_)) load_queries(r, lane, h, i);
+    // The sink belongs to the whole row: the first chunk counts it.
+    const float sink = call_.sinks && first_ == 0 ? call_.sinks[h] : -INFINITY;
+    if (sink == -INFINITY) return;
+    part_.max[r + lane] = sink;
+    part_.sum[r + lane] = 1;
+  }
+
+  void load_queries(int32_t r, int32_t lane, int32_t h, int32_t i) {
+    const ptrdiff_t from = query_start(call_, b_, h) + static_cast<ptrdiff_t>(i) * call_.q_token;
+    const char* q = static_cast<const char*>(call_.q) + from * static_cast<ptrdiff_t>(size_of(call_.q_type));
+    convert(q, call_.q_type, space_.row, Type::kFloat32, call_.D);
+    for (int32_t c = 0; c < call_.D; ++c) {
+      space_.row[c] *= call_.scale;
+      queries(r)[at_channel(block(r).loops.rows, lane, c)] = space_.row[c];
+    }
+    block(r).whole = block(r).whole && all_finite(space_.row, 0, 1, call_.D);
     if (!block(r).whole) return;
-    std::fill(whole_queries(r), whole_queries(r + kBlockRows), static_cast<int16_t>(0));
-    for (int32_t lane = 0; lane < block_rows(r) && block(r).whole; ++lane) {
-      int16_t* to = whole_queries(r + lane);
-      block(r).whole = all_finite(queries(r + lane), 0, 1, call_.D);
-      if (block(r).whole) block(r).scales[lane] = to_16_bits(queries(r + lane), call_.D, to);
+    block(r).scales[lane] = to_16_bits(space_.row, call_.D, space_.whole_row);
+    for (int32_t c = 0; c < call_.D; ++c) {
+      whole_queries(r)[(c / 8 * block(r).loops.rows + lane) * 8 + c % 8] = space_.whole_row[c];
     }
   }
 
   void push_block(int32_t r, int32_t key, int32_t end) {
+    if (block(r).plain) return push_rows(r, Coverage::kAll, key, end - key);
     RowGroup<1>& rows = block(r).rows;
     const int32_t begin = std::max(key, rows.range().first), count = std::min(end, rows.range().end) - begin;
     if (count <= 0) return;
     const Coverage coverage = rows.cover(begin, count, space_.bias);
-    if (coverage == Coverage::kNone) return;
-    const int32_t count_of_rows = block_rows(r);
-    push_rows(count_of_rows == 1 ? kLoops<1> : count_of_rows == 2 ? kLoops<2> : kLoops<4>, r, coverage, begin, count);
+    if (coverage != Coverage::kNone) push_rows(r, coverage, begin, count);
   }
 
-  void push_rows(const Loops& loops, int32_t r, Coverage coverage, int32_t key, int32_t count) {
+  void push_rows(int32_t r, Coverage coverage, int32_t key, int32_t count) {
+    const Loops& loops = block(r).loops;
     weigh(loops, r, key, count);
     float scale[kBlockRows];
     if (loops.rows == 1) {
-      if (!block(r).rows.leaves_logits(coverage)) finish_row_logits(r, coverage, key, count);
+      if (!block(r).plain && !block(r).rows.leaves_logits(coverage)) finish_row_logits(r, coverage, key, count);
       for (int32_t j = count; j % 4 != 0; ++j) space_.logits[j] = -INFINITY;
       RowState state{part_.max[r], part_.sum[r]};
       state.push(space_.logits, count);
@@ -188,7 +212,7 @@ class Chunk {
       part_.sum[r] = state.sum;
       scale[0] = state.scale;
     } else {
-      block(r).rows.finish_logits(key, count, coverage, space_.logits);
+      if (!block(r).plain) block(r).rows.finish_logits(key, count, coverage, space_.logits);
       State<1> state;
       state.max[0] = load_lanes(part_.max + r, loops.rows);
       state.sum[0] = load_lanes(part_.sum + r, loops.rows);
@@ -207,48 +231,55 @@ class Chunk {
     for (int32_t j = 0; j < count; ++j) space_.logits[j] = space_.lanes[kBlockRows * j];
   }
 
-  /// Through the tokens of a tile, if they stand in neighbouring rows.
-  static Walk walk(const Tokens& tokens, int32_t key, int32_t count) {
-    if (tokens.run(key, count) < count) return {};
+  /// token_rows without its questions, which take time at every tile.
+  static FloatRows rows_of(const Tokens& tokens, int32_t key, int32_t count, float* buffer) {
+    if (needs_buffer(tokens.type, tokens.ring_size)) return token_rows(tokens, key, count, buffer);
+    return {static_cast<const float*>(tokens.data) + tokens.first + key * tokens.stride, tokens.stride};
+  }
+
+  /// Through the tokens of the chunk, if they stand in neighbouring rows.
+  Walk walk(const Tokens& tokens) const {
+    const int32_t count = std::max(end_ - first_, 0);
+    if (tokens.run(first_, count) < count) return {};
     const auto unit = static_cast<ptrdiff_t>(is_quantized(tokens.type) ? 1 : size_of(tokens.type));
-    const char* first = static_cast<const char*>(tokens.data) + (tokens.first + tokens.row(key) * tokens.stride) * unit;
+    const char* first =
+        static_cast<const char*>(tokens.data) + (tokens.first + tokens.row(first_) * tokens.stride) * unit;
     return {first, tokens.stride * unit, count, static_cast<int32_t>(token_bytes(tokens.type, tokens.width))};
   }
-  Walk value_walk(int32_t key, int32_t count) const { return call_.out ? walk(values_, key, count) : Walk(); }
 
-  void weigh(const Loops& loops, int32_t r, int32_t key, int32_t count) {
+  ATTENTION_INLINE void weigh(const Loops& loops, int32_t r, int32_t key, int32_t count) {
+    key_walk_.seek(key - first_);
+    value_walk_.seek(key - first_);
     if (!block(r).whole) {
-      const FloatRows k = token_rows(keys_, key, count, space_.key_tile);
-      const Walk own = k.data == space_.key_tile ? Walk() : walk(keys_, key, count);
-      *space_.walked ^= loops.score(queries(r), k, count, call_.D, own, value_walk(key, count), space_.logits);
+      const FloatRows k = rows_of(keys_, key, count, space_.key_tile);
+      loops.score(queries(r), k, count, call_.D, key_walk_, value_walk_, space_.logits);
       return;
     }
-    *space_.walked ^= score_whole(loops, r, key, count);
+    score_whole(loops, r, key, count);
     // Tokens that read as NaN go through float32, but no others: their bits don't depend on what a row doesn't see.
     if (all_finite(space_.logits, 0, 1, loops.step * count)) return;
     for (int32_t u = 0; u < count; ++u) {
       if (finite_scales(keys_, keys_.row(key + u))) continue;
       float scores[kScoredLogits];
-      *space_.walked ^=
-          loops.score(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, {}, {}, scores);
+      Walk none;
+      loops.score(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, none, none, scores);
       std::copy(scores, scores + loops.step, space_.logits + loops.step * u);
     }
   }
 
-  uint32_t score_whole(const Loops& loops, int32_t r, int32_t key, int32_t count) {
+  void score_whole(const Loops& loops, int32_t r, int32_t key, int32_t count) {
     const bool narrow = keys_.type == Type::kQ4_0;  // which is walked straight while it is widened
-    const Walk own = narrow ? Walk() : walk(keys_, key, count);
     const Tokens keys = narrow ? widen(keys_, key, count, space_.wide_tile) : keys_;
     const auto score = numbers_of(keys) == Numbers::kToken ? loops.score_tokens : loops.score_blocks;
-    return score(whole_queries(r), block(r).scales, keys, narrow ? 0 : key, count, own,
-                 narrow ? Walk() : value_walk(key, count), space_.logits);
+    score(whole_queries(r), block(r).scales, keys, narrow ? 0 : key, count, key_walk_, value_walk_, space_.logits);
   }
 
-  void sum_values(const Loops& loops, int32_t r, Coverage coverage, int32_t key, int32_t count, const float* scale) {
+  ATTENTION_INLINE void sum_values(const Loops& loops, int32_t r, Coverage coverage, int32_t key, int32_t count,
+                                   const float* scale) {
     if (is_quantized(values_.type)) return sum_blocks(loops, r, key, count, scale);
-    const FloatRows v = token_rows(values_, key, count, space_.value_tile);
+    const FloatRows v = rows_of(values_, key, count, space_.value_tile);
     if (coverage == Coverage::kSome && !all_finite(v.data, v.stride, count, call_.Dv)) {
-      add_visible_values(block(r).rows, key, count, loops.rows, space_.logits, loops.step, v, call_.Dv, scale, sums(r));
+      loops.add_visible(block(r).rows, key, count, space_.logits, v, call_.Dv, scale, sums(r));
     } else {
       loops.add(space_.logits, v, count, call_.Dv, scale, sums(r));
     }
@@ -269,6 +300,7 @@ class Chunk {
   const Attention& call_;
   int32_t b_, kv_head_, first_, end_;
   Tokens keys_, values_;
+  Walk key_walk_, value_walk_;
   Workspace space_;
   Part part_;
 };

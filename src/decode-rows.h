@@ -15,6 +15,12 @@ constexpr int32_t kAccumulators = 8;  // of a product, as many as the registers 
 
 inline int32_t padded(int32_t channels) { return (channels + 3) / 4 * 4; }
 
+/// Where channel c of row n of `rows` stands. The queries of a block and its sums lie in vectors of four channels, one
+/// of each row by turns: so the inner loops reach all rows from one address.
+inline ptrdiff_t at_channel(int32_t rows, int32_t n, int32_t c) {
+  return (static_cast<ptrdiff_t>(c / 4) * rows + n) * 4 + c % 4;
+}
+
 /// Sums each of four vectors: lane i of the result is the sum of the lanes of x[i].
 inline v128_t sum_each(v128_t x0, v128_t x1, v128_t x2, v128_t x3) {
   const v128_t x01 = wasm_f32x4_add(wasm_i32x4_shuffle(x0, x1, 0, 4, 1, 5), wasm_i32x4_shuffle(x0, x1, 2, 6, 3, 7));
@@ -50,10 +56,22 @@ inline void store_scores(const v128_t (&sums)[kKeys][N], v128_t scale, float* ou
   }
 }
 
-/// Scores of N rows with kScored keys. Eight sums are under way at a time.
+/// Products of four channels of some keys with N query rows, added to four lanes each.
+template <int32_t N, int32_t kKeys>
+inline void add_scores(const float* queries, const float* const keys[kKeys], int32_t c, v128_t (&sums)[kKeys][N]) {
+  v128_t k[kKeys];
+  for (int32_t i = 0; i < kKeys; ++i) k[i] = wasm_v128_load(keys[i] + c);
+  for (int32_t n = 0; n < N; ++n) {
+    const v128_t q = wasm_v128_load(queries + N * c + 4 * n);
+    for (int32_t i = 0; i < kKeys; ++i) sums[i][n] = madd(q, k[i], sums[i][n]);
+  }
+}
+
+/// Scores of N rows with kScored keys. Eight sums are under way at a time: of few rows, those of neighbouring channels
+/// apart. The way out between these keeps V8 of Node 20 from loading the operands of both at once, for which the
+/// registers don't suffice.
 template <int32_t N>
-inline void score_keys(const float* queries, ptrdiff_t row, const float* const keys[kScored<N>], int32_t channels,
-                       float* out) {
+inline void score_keys(const float* queries, const float* const keys[kScored<N>], int32_t channels, float* out) {
   constexpr int32_t kKeys = kScored<N>, kUnroll = kAccumulators / (N * kKeys);
   v128_t sums[kUnroll][kKeys][N];
   for (auto& parts : sums) {
@@ -61,149 +79,168 @@ inline void score_keys(const float* queries, ptrdiff_t row, const float* const k
       for (v128_t& sum : vectors) sum = wasm_f32x4_const_splat(0);
     }
   }
-  int32_t c = 0;
-  for (; c + 4 * kUnroll <= channels; c += 4 * kUnroll) {
-    for (int32_t u = 0; u < kUnroll; ++u) {
-      v128_t k[kKeys];
-      for (int32_t i = 0; i < kKeys; ++i) k[i] = wasm_v128_load(keys[i] + c + 4 * u);
+  const int32_t whole = channels / 4 * 4;
+  for (int32_t c = 0; c < whole; c += 4 * kUnroll) {
+    add_scores<N, kKeys>(queries, keys, c, sums[0]);
+    if constexpr (kUnroll == 2) {
+      if (c + 4 == whole) break;
+      add_scores<N, kKeys>(queries, keys, c + 4, sums[1]);
+    }
+  }
+  if (whole < channels) {
+    for (int32_t i = 0; i < kKeys; ++i) {
+      const v128_t k = load_lanes(keys[i] + whole, channels - whole);
       for (int32_t n = 0; n < N; ++n) {
-        const v128_t q = wasm_v128_load(queries + n * row + c + 4 * u);
-        for (int32_t i = 0; i < kKeys; ++i) sums[u][i][n] = madd(q, k[i], sums[u][i][n]);
+        sums[0][i][n] = madd(wasm_v128_load(queries + N * whole + 4 * n), k, sums[0][i][n]);
       }
     }
   }
-  for (; c < channels; c += 4) {
+  if constexpr (kUnroll == 2) {
     for (int32_t i = 0; i < kKeys; ++i) {
-      const v128_t k = load_lanes(keys[i] + c, channels - c);
-      for (int32_t n = 0; n < N; ++n) sums[0][i][n] = madd(wasm_v128_load(queries + n * row + c), k, sums[0][i][n]);
-    }
-  }
-  for (int32_t u = 1; u < kUnroll; ++u) {
-    for (int32_t i = 0; i < kKeys; ++i) {
-      for (int32_t n = 0; n < N; ++n) sums[0][i][n] = wasm_f32x4_add(sums[0][i][n], sums[u][i][n]);
+      for (int32_t n = 0; n < N; ++n) sums[0][i][n] = wasm_f32x4_add(sums[0][i][n], sums[1][i][n]);
     }
   }
   store_scores<N, kKeys>(sums[0], wasm_f32x4_const_splat(1), out);
 }
 
-/// A straight walk through rows, one read a cache line. Machines fetch ahead of straight walks only, and both products
-/// jump about between rows: so a few keys are walked just before they are scored, and with each its values. (Walking
-/// further ahead, line by line between the products, or a whole tile at once were all tried; they took up to twice the
-/// time on 134 MB.)
+/// A straight walk through rows, one read a cache line. Machines fetch ahead of straight walks only, and the products
+/// read several rows at a time: so a few keys are walked just before they are scored, and with them their values. All
+/// reads come from one instruction, because machines tell walks apart by the instruction that reads: written out two
+/// or four times, the reads take up to twice as long.
 class Walk {
  public:
   Walk() = default;
   /// `count` rows of so many bytes, `stride` bytes apart.
   Walk(const void* rows, ptrdiff_t stride, int32_t count, int32_t bytes)
-      : rows_(static_cast<const char*>(rows)), stride_(stride), count_(count), bytes_(bytes) {}
+      : first_(static_cast<const char*>(rows)),
+        next_(first_),
+        stride_(stride),
+        bytes_(bytes),
+        left_(count),
+        count_(count) {}
 
-  /// The next row.
-  void step() {
-    if (count_ == 0) return;
-    for (int32_t at = 0; at < bytes_; at += kCacheLine) seen_ ^= *reinterpret_cast<const volatile uint8_t*>(rows_ + at);
-    rows_ += stride_;
-    --count_;
+  /// Goes to row `row`.
+  void seek(int32_t row) {
+    next_ = first_ + row * stride_;
+    left_ = count_ - row;
   }
 
-  /// What was read, so that nobody takes the reads for useless; the engines drop loads whose value is not used.
-  uint32_t seen() const { return seen_; }
+  /// The next `rows` rows, as far as there are any.
+  ATTENTION_NOINLINE void step(int32_t rows) {
+    int32_t runs = std::min(rows, left_), length = bytes_;
+    left_ -= rows;
+    if (stride_ == bytes_) {  // without gaps it is a single one
+      length *= runs;
+      runs = 1;
+    }
+    for (; runs > 0; --runs) {
+      const char* const end = next_ + length;
+#pragma clang loop unroll(disable)
+      for (const char* at = next_; at < end; at += kCacheLine) seen_ ^= *reinterpret_cast<const volatile uint8_t*>(at);
+      next_ = stride_ == bytes_ ? end : next_ + stride_;
+    }
+  }
 
  private:
   static constexpr int32_t kCacheLine = 64;
-  const char* rows_ = nullptr;
+  const char *first_ = nullptr, *next_ = nullptr;
   ptrdiff_t stride_ = 0;
-  int32_t count_ = 0, bytes_ = 0;
-  uint32_t seen_ = 0;
+  int32_t bytes_ = 0, left_ = 0, count_ = 0;
+  uint32_t seen_ = 0;  // kept, because the engines drop loads whose value is not used
 };
 
-/// Scores of N rows with a tile of keys. `queries` [N][padded D]; `out` has room for a multiple of kScored keys.
+constexpr int32_t kWalkedRows = 4;  // before each time that some are scored
+
+/// Scores of N rows with a tile of keys. `out` has room for a multiple of kScored keys.
 template <int32_t N>
-ATTENTION_NOINLINE uint32_t score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels,
-                                       const Walk& key_walk, const Walk& value_walk, float* out) {
-  Walk own = key_walk, values = value_walk;  // copies, which stay in registers
+ATTENTION_NOINLINE void score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels, Walk& own,
+                                   Walk& values, float* out) {
   constexpr int32_t kKeys = kScored<N>;
-  const ptrdiff_t row = padded(channels);
   for (int32_t j = 0; j < count; j += kKeys) {
     const float* some[kKeys];
     for (int32_t i = 0; i < kKeys; ++i) {
       some[i] = keys.data + std::min(j + i, count - 1) * keys.stride;  // beyond the last one: itself again
-      values.step();
     }
-    for (int32_t i = 0; i < kKeys; ++i) own.step();
-    score_keys<N>(queries, row, some, channels, out + kLogits<N> * j);
-  }
-  return values.seen() ^ own.seen();
-}
-
-/// sums[n][c] = scale[n] * sums[n][c] + sum over keys of weights[key][n] * values[key][c], for 4 * kVectors channels.
-template <int32_t N, int32_t kVectors>
-ATTENTION_NOINLINE void add_channels(const float* weights, FloatRows values, int32_t count, int32_t c,
-                                     const float scale[kBlockRows], float* sums, ptrdiff_t row) {
-  v128_t tile[N][kVectors];
-  for (auto& vectors : tile) {
-    for (v128_t& sum : vectors) sum = wasm_f32x4_const_splat(0);
-  }
-  const float* from = values.data + c;
-  for (int32_t j = 0; j < count; ++j, from += values.stride, weights += kLogits<N>) {
-    v128_t v[kVectors];
-    for (int32_t u = 0; u < kVectors; ++u) v[u] = wasm_v128_load(from + 4 * u);
-    for (int32_t n = 0; n < N; ++n) {
-      const v128_t weight = load_splat(weights + n);
-      for (int32_t u = 0; u < kVectors; ++u) tile[n][u] = madd(weight, v[u], tile[n][u]);
+    if (j % kWalkedRows == 0) {
+      values.step(kWalkedRows);
+      own.step(kWalkedRows);
     }
-  }
-  for (int32_t n = 0; n < N; ++n) {
-    for (int32_t u = 0; u < kVectors; ++u) {
-      float* at = sums + n * row + c + 4 * u;
-      wasm_v128_store(at, madd(wasm_v128_load(at), wasm_f32x4_splat(scale[n]), tile[n][u]));
-    }
+    score_keys<N>(queries, some, channels, out + kLogits<N> * j);
   }
 }
 
+/// Values that are added together, so that they share the loads of the sums: as many as leave room for their weights.
 template <int32_t N>
-void add_values(const float* weights, FloatRows values, int32_t count, int32_t channels, const float* scale,
-                float* sums) {
-  constexpr int32_t kVectors = kAccumulators / N;
-  const ptrdiff_t row = padded(channels);
-  int32_t c = 0;
-  for (; c + 4 * kVectors <= channels; c += 4 * kVectors) {
-    add_channels<N, kVectors>(weights, values, count, c, scale, sums, row);
+constexpr int32_t kAdded = N == 1 ? 4 : 8 / N;
+
+/// sums[n][c] += sum over kKeys keys of weights[key][n] * values[key][c].
+template <int32_t N, int32_t kKeys>
+inline void add_some(const float* weights, const float* values, ptrdiff_t stride, int32_t channels, float* sums) {
+  v128_t weight[kKeys][N];
+  for (int32_t i = 0; i < kKeys; ++i) {
+    for (int32_t n = 0; n < N; ++n) weight[i][n] = load_splat(weights + kLogits<N> * i + n);
   }
-  for (; c + 4 <= channels; c += 4) add_channels<N, 1>(weights, values, count, c, scale, sums, row);
-  for (; c < channels; ++c) {
+  const auto add = [&](int32_t c, int32_t left) {
+    v128_t v[kKeys];
+    for (int32_t i = 0; i < kKeys; ++i) v[i] = load_lanes(values + i * stride + c, left);
     for (int32_t n = 0; n < N; ++n) {
-      float sum = 0;
-      for (int32_t j = 0; j < count; ++j) sum += weights[kLogits<N> * j + n] * values.data[j * values.stride + c];
-      sums[n * row + c] = sums[n * row + c] * scale[n] + sum;
+      float* at = sums + N * c + 4 * n;
+      v128_t sum = wasm_v128_load(at);
+      for (int32_t i = 0; i < kKeys; ++i) sum = madd(weight[i][n], v[i], sum);
+      wasm_v128_store(at, sum);
+    }
+  };
+  constexpr int32_t kUnroll = N == 1 ? 8 : 4;  // channels: of a single row two vectors share the addresses
+  int32_t c = 0;
+  for (; c + kUnroll <= channels; c += kUnroll) {
+    for (int32_t u = 0; u < kUnroll; u += 4) add(c + u, 4);
+  }
+  for (; c < channels; c += 4) add(c, channels - c);
+}
+
+/// sums[n][c] *= scale[n]. Mostly the maximum has stayed, and with it the scale is 1.
+template <int32_t N>
+inline void rescale(const float* scale, int32_t channels, float* sums) {
+  for (int32_t n = 0; n < N; ++n) {
+    if (scale[n] == 1) continue;
+    const v128_t factor = load_splat(scale + n);
+    for (int32_t c = 0; c < channels; c += 4) {
+      float* at = sums + N * c + 4 * n;
+      wasm_v128_store(at, wasm_f32x4_mul(wasm_v128_load(at), factor));
     }
   }
+}
+
+/// sums[n][c] = scale[n] * sums[n][c] + sum over keys of weights[key][n] * values[key][c].
+template <int32_t N>
+ATTENTION_NOINLINE void add_values(const float* weights, FloatRows values, int32_t count, int32_t channels,
+                                   const float* scale, float* sums) {
+  rescale<N>(scale, channels, sums);
+  const float* v = values.data;
+  int32_t j = 0;
+  for (; j + kAdded<N> <= count; j += kAdded<N>, v += kAdded<N> * values.stride) {
+    add_some<N, kAdded<N>>(weights + kLogits<N> * j, v, values.stride, channels, sums);
+  }
+  for (; j < count; ++j, v += values.stride) add_some<N, 1>(weights + kLogits<N> * j, v, 0, channels, sums);
 }
 
 /// The same where a value that some row must not see is infinite or NaN: 0 * NaN would leak it. Sums in the same order,
-/// with the same operations: what is hidden changes no bit. `weights` [count][step].
-ATTENTION_SMALL inline void add_visible_values(const RowGroup<1>& rows, int32_t key, int32_t count, int32_t valid,
-                                               const float* weights, int32_t step, FloatRows values, int32_t channels,
-                                               const float* scale, float* sums) {
-  float visible[kBlockKeys][kBlockRows];
-  for (int32_t j = 0; j < count; ++j) {
-    wasm_v128_store(visible[j], wasm_v128_and(rows.lanes(key, j, 0), wasm_f32x4_const_splat(1)));
-  }
-  for (int32_t n = 0; n < valid; ++n, sums += padded(channels)) {
-    int32_t c = 0;
-    for (; c + 4 <= channels; c += 4) {
-      v128_t sum = wasm_f32x4_const_splat(0);
-      for (int32_t j = 0; j < count; ++j) {
-        if (visible[j][n] == 0) continue;
-        sum = madd(load_splat(weights + step * j + n), wasm_v128_load(values.data + j * values.stride + c), sum);
+/// with the same operations: what is hidden changes no bit.
+template <int32_t N>
+ATTENTION_SMALL void add_visible_values(const RowGroup<1>& rows, int32_t key, int32_t count, const float* weights,
+                                        FloatRows values, int32_t channels, const float* scale, float* sums) {
+  rescale<N>(scale, channels, sums);
+  for (int32_t j = 0; j < count; ++j, weights += kLogits<N>) {
+    float visible[kBlockRows];
+    wasm_v128_store(visible, wasm_v128_and(rows.lanes(key, j, 0), wasm_f32x4_const_splat(1)));
+    for (int32_t n = 0; n < N; ++n) {
+      if (visible[n] == 0) continue;
+      const v128_t weight = load_splat(weights + n);
+      for (int32_t c = 0; c < channels; c += 4) {
+        float* at = sums + N * c + 4 * n;
+        const v128_t v = load_lanes(values.data + j * values.stride + c, channels - c);
+        wasm_v128_store(at, madd(weight, v, wasm_v128_load(at)));
       }
-      wasm_v128_store(sums + c, madd(wasm_v128_load(sums + c), wasm_f32x4_splat(scale[n]), sum));
-    }
-    for (; c < channels; ++c) {
-      float sum = 0;
-      for (int32_t j = 0; j < count; ++j) {
-        if (visible[j][n] != 0) sum += weights[step * j + n] * values.data[j * values.stride + c];
-      }
-      sums[c] = sums[c] * scale[n] + sum;
     }
   }
 }

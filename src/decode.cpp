@@ -29,26 +29,28 @@ void finish_row(const Job& job, int32_t head, int32_t r) {
   const auto index = [&](int32_t chunk) { return (static_cast<ptrdiff_t>(head) * job.chunks + chunk) * job.kept + r; };
   float max = -FLT_MAX, sum = 0;
   for (int32_t chunk = 0; chunk < job.chunks; ++chunk) max = std::max(max, job.part.max[index(chunk)]);
-  float* total = job.part.values + index(0) * padded(call.Dv);
+  std::fill(job.total, job.total + call.Dv, 0.0f);
+  const int32_t lane = r % kBlockRows, rows = job.block_rows(r - lane);
   for (int32_t chunk = 0; chunk < job.chunks; ++chunk) {
     const float weight = std::exp(job.part.max[index(chunk)] - max);
     sum += weight * job.part.sum[index(chunk)];
-    const float* values = job.part.values + index(chunk) * padded(call.Dv);
-    for (int32_t c = 0; c < call.Dv; ++c) total[c] = chunk == 0 ? weight * values[c] : total[c] + weight * values[c];
+    const float* values = job.part.values + (index(chunk) - lane) * padded(call.Dv);
+    for (int32_t c = 0; c < call.Dv; ++c) job.total[c] += weight * values[at_channel(rows, lane, c)];
   }
   if (call.out) {
     const float norm = sum == 0 ? 0 : 1 / sum;
-    for (int32_t c = 0; c < call.Dv; ++c) total[c] *= norm;
+    for (int32_t c = 0; c < call.Dv; ++c) job.total[c] *= norm;
     const ptrdiff_t out = out_start(call, b, h) + static_cast<ptrdiff_t>(i) * call.out_token;
-    convert(total, Type::kFloat32, static_cast<char*>(call.out) + out * static_cast<ptrdiff_t>(size_of(call.out_type)),
-            call.out_type, call.Dv);
+    convert(job.total, Type::kFloat32,
+            static_cast<char*>(call.out) + out * static_cast<ptrdiff_t>(size_of(call.out_type)), call.out_type,
+            call.Dv);
   }
   if (call.lse) call.lse[lse_start(call, b, h) + i] = log_sum_exp(max, sum);
 }
 
 Job make_job(const Attention& call) {
   const int32_t rows = call.H / call.Hkv * call.Tq;
-  Job job{call, rows, rows % kBlockRows == 3 ? rows + 1 : rows, 0, 0, nullptr, {}};
+  Job job{call, rows, rows % kBlockRows == 3 ? rows + 1 : rows, 0, 0, nullptr, nullptr, {}};
   job.chunks = std::max(1, (call.Tk + kChunkKeys - 1) / kChunkKeys);
   Workspace space;
   job.worker_bytes = lay_out(call, job.rows, nullptr, space);
@@ -59,6 +61,7 @@ size_t lay_out_parts(const Attention& call, Job& job, void* base) {
   Scratch scratch(base);
   const size_t rows = static_cast<size_t>(call.B) * call.Hkv * job.chunks * job.kept;
   job.part = {scratch.floats(rows), scratch.floats(rows), scratch.floats(rows * padded(call.Dv))};
+  job.total = scratch.floats(call.Dv);
   job.workers = scratch.rest();
   return scratch.used();
 }

@@ -1,13 +1,13 @@
 // The linear projection, out = x weight^T + bias + residual.
 //
-// Many rows: tokens stand in lanes, eight to a group and four groups to a block; the weights of four columns are
-// splatted, and serve all 32 tokens of the block from the first-level cache.
+// Many rows: tokens stand in lanes, eight to a group and four groups or more to a block; the weights of four columns
+// are splatted, and serve all tokens of the block from the first-level cache.
 // Few rows, as in decoding: columns stand in lanes.
 // Packed weights stand in blocks of four columns, [N / 4][K][4], the last one filled up with zeros: few rows then read
 // them straight through. Every sum takes its products in the same order in all of these, so a row of the result has
 // the same bits whatever rows come with it, and whether or not the weight is packed.
-// Shapes: x [M, K], weight [N, K], out [M, N]. Cost: 2 M N K flops; weights are read once for 32 tokens, or once for
-// the few rows: 4 N K bytes, which is then the limit.
+// Shapes: x [M, K], weight [N, K], out [M, N]. Cost: 2 M N K flops; weights are read once for a block, or once for the
+// few rows: 4 N K bytes, which is then the limit.
 #include <algorithm>
 
 #include "attention.h"
@@ -19,18 +19,27 @@ namespace attention {
 
 namespace {
 
-constexpr int32_t kGroups = 4;
-constexpr int32_t kBlockRows = kGroups * kLanes;
-constexpr int32_t kStrip = 64;        // columns of the result that are turned back into rows at once
-constexpr int32_t kBlockColumns = 4;  // of a packed weight
+constexpr int32_t kGroups = 4, kMostGroups = 16;
+constexpr ptrdiff_t kLargeWeight = 1 << 20;  // 4 MB
+constexpr int32_t kStrip = 64;               // columns of the result that are turned back into rows at once
+constexpr int32_t kBlockColumns = 4;         // of a packed weight
 
 struct Workspace {
-  float *tokens[kGroups], *strips[kGroups], *residual;
+  float *tokens[kMostGroups], *strips[kMostGroups], *residual;
 };
+
+/// Groups of a block: more for a large weight, which comes from far away each time, as long as their tokens stay within
+/// 1 MB, the second-level cache; but a few blocks for each thread.
+int32_t group_count(const Linear& call) {
+  const int32_t groups = (call.M + kLanes - 1) / kLanes, shares = threads() == 1 ? 1 : 2 * threads();
+  const bool is_large = static_cast<ptrdiff_t>(call.N) * call.K > kLargeWeight;
+  const int32_t most = is_large ? std::clamp((1 << 15) / call.K, kGroups, kMostGroups) : kGroups;
+  return std::min(most, (groups + shares - 1) / shares);
+}
 
 size_t lay_out(const Linear& call, void* base, Workspace& space) {
   Scratch scratch(base);
-  for (int32_t g = 0; g < kGroups; ++g) {
+  for (int32_t g = 0; g < group_count(call); ++g) {
     space.tokens[g] = scratch.floats(static_cast<size_t>(kLanes) * call.K);
     space.strips[g] = scratch.floats(kLanes * kStrip);
   }
@@ -72,7 +81,8 @@ void run_block(const void* context, int32_t item, int32_t worker) {
   const Linear& call = *static_cast<const Linear*>(context);
   Workspace space;
   lay_out(call, static_cast<char*>(call.scratch) + worker * (linear_scratch(call) / threads()), space);
-  const int32_t first = item * kBlockRows, rows = std::min(kBlockRows, call.M - first);
+  const int32_t block_rows = group_count(call) * kLanes;
+  const int32_t first = item * block_rows, rows = std::min(block_rows, call.M - first);
   const int32_t groups = (rows + kLanes - 1) / kLanes;
   for (int32_t g = 0; g < groups; ++g) {
     const float* lanes[kLanes];
@@ -231,7 +241,8 @@ void linear(const Linear& call) {
   if (few_rows(call)) {
     parallel_for((call.N + kStrip - 1) / kStrip, work, &call, run_strip);
   } else {
-    parallel_for((call.M + kBlockRows - 1) / kBlockRows, work, &call, run_block);
+    const int32_t block_rows = group_count(call) * kLanes;
+    parallel_for((call.M + block_rows - 1) / block_rows, work, &call, run_block);
   }
 }
 

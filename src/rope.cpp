@@ -24,8 +24,7 @@ Pairs turn(Pairs x, v128_t cos, v128_t sin) {
           wasm_f32x4_add(wasm_f32x4_mul(x.second, cos), wasm_f32x4_mul(x.first, sin))};
 }
 
-/// Tokens whose angles stay near while all heads are turned by them.
-constexpr int32_t kTokens = 16;
+constexpr int32_t kTokens = 64;  // of one item of work
 
 /// Four pairs at a time; returns how many were turned.
 template <RopeStyle kStyle>
@@ -87,18 +86,23 @@ void turn_token(const Rope& call, Turn turn_most, ptrdiff_t x, ptrdiff_t out, co
 
 int32_t token_blocks(const Rope& call) { return (call.T + kTokens - 1) / kTokens; }
 
-/// Some tokens of one item: one head after the other, so that memory is walked straight.
+/// Some tokens of one item: all heads of a token where these lie side by side, else two heads at a time, so that
+/// memory is walked straight and the angles of a token are read for more than one.
 void run_item(const void* context, int32_t item, int32_t) {
   const Rope& call = *static_cast<const Rope*>(context);
   const ptrdiff_t b = item / token_blocks(call), half = call.rotary / 2;
   const int32_t first = item % token_blocks(call) * kTokens, end = std::min(call.T, first + kTokens);
+  const int32_t heads = call.x_head < call.x_token ? call.H : 2;
   const Turn turn_most = turn_of(call);
-  for (int32_t h = 0; h < call.H; ++h) {
-    const ptrdiff_t x = b * call.x_batch + static_cast<ptrdiff_t>(h) * call.x_head;
-    const ptrdiff_t out = b * call.out_batch + static_cast<ptrdiff_t>(h) * call.out_head;
+  for (int32_t h = 0; h < call.H; h += heads) {
+    const int32_t count = std::min(heads, call.H - h);
     for (ptrdiff_t t = first; t < end; ++t) {
       const ptrdiff_t table = b * call.table_batch + t * half;
-      turn_token(call, turn_most, x + t * call.x_token, out + t * call.out_token, call.cos + table, call.sin + table);
+      ptrdiff_t x = b * call.x_batch + h * call.x_head + t * call.x_token;
+      ptrdiff_t out = b * call.out_batch + h * call.out_head + t * call.out_token;
+      for (int32_t i = 0; i < count; ++i, x += call.x_head, out += call.out_head) {
+        turn_token(call, turn_most, x, out, call.cos + table, call.sin + table);
+      }
     }
   }
 }

@@ -46,6 +46,11 @@ class RowGroup {
     for (int32_t lane = 0; lane < kRows; ++lane) out[lane] = call_->sinks ? call_->sinks[heads_[lane]] : -INFINITY;
   }
 
+  /// Whether all rows see all of `count` keys from `key` on, and no mask has a say in it.
+  bool sees_all(int32_t key, int32_t count) const {
+    return call_->mask_kind == MaskKind::kNone && key >= inner_.first && key + count <= inner_.end;
+  }
+
   /// What the rows see of `count` keys from `key` on. `bias` [count][kRows] is filled where there is a mask.
   Coverage cover(int32_t key, int32_t count, float* bias) {
     bias_ = nullptr;

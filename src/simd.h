@@ -21,6 +21,7 @@ inline v128_t wasm_i32x4_const_splat(int32_t value) { return wasm_i32x4_splat(va
 
 // The engines allocate registers best in small functions: inner loops stay functions of their own.
 #define ATTENTION_NOINLINE [[gnu::noinline]]
+#define ATTENTION_INLINE [[gnu::always_inline]] inline
 // What runs once in a while is to be small.
 #if defined(__clang__)
 #define ATTENTION_SMALL [[gnu::noinline, clang::minsize]]

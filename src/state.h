@@ -101,7 +101,7 @@ struct RowState {
       block = wasm_f32x4_add(block, weight);
       wasm_v128_store(x + j, weight);
     }
-    scale = wasm_f32x4_extract_lane(exponential(wasm_f32x4_splat(old - max)), 0);
+    scale = max == old ? 1 : wasm_f32x4_extract_lane(exponential(wasm_f32x4_splat(old - max)), 0);
     sum = sum * scale + sum_lanes(block);
   }
 };

@@ -5,8 +5,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join, resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { promisify } from 'node:util';
-import * as main from '../bindings/index.js';
-import * as onnx from '../bindings/onnx.js';
+import * as main from 'attention-wasm';
+import * as onnx from 'attention-wasm/onnx';
 import { weightsFor } from './support/models.js';
 import { safetensorsOf } from './support/safetensors.js';
 
@@ -24,6 +24,8 @@ const kEntries = {
   'transformer.js': `import { readFile } from 'node:fs/promises';\nimport { Transformer } from 'attention-wasm/transformer';
     const [config, weights] = [JSON.parse(await readFile('config.json', 'utf8')), await readFile('weights.safetensors')];`,
   'worker.js': "import { load } from 'attention-wasm/worker';",
+  'worker-transformer.js': `import { readFile } from 'node:fs/promises';\nimport { load, WorkerTransformer } from 'attention-wasm/worker';
+    const [config, weights] = [JSON.parse(await readFile('config.json', 'utf8')), await readFile('weights.safetensors')];`,
   ...Object.fromEntries(
     readdirSync(join(root, 'bindings'))
       .filter((name) => name.startsWith('onnx-'))
@@ -90,7 +92,7 @@ describe('examples in the documentation', () => {
       ...Object.keys(onnx),
     ];
     assert.deepEqual(
-      [...public_, 'readSafetensors', 'Transformer'].filter((name) => !documented.includes(name)),
+      [...public_, 'readSafetensors', 'Transformer', 'WorkerTransformer'].filter((name) => !documented.includes(name)),
       [],
     );
   });

@@ -4,7 +4,6 @@
 import { unreachedLines } from './support/coverage.js';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { AttentionError, errorCodes, load } from '../bindings/index.js';
 import { kCaches, kCacheUses } from './refused/caches.js';
 import { kCalls } from './refused/calls.js';
 import { kForwards, kLayers, kStates, layer, x } from './refused/layers.js';
@@ -15,6 +14,7 @@ import { kRopes, kScalings } from './refused/rope.js';
 import { kTensors } from './refused/tensors.js';
 import { f32, k, q, v } from './refused/zeros.js';
 import { builds, loadBuild } from './support/builds.js';
+import { AttentionError, errorCodes, load } from './support/package.js';
 
 /** The error of a call, which must fail in this way. */
 function assertFails(call, code, message) {

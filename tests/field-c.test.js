@@ -1,7 +1,7 @@
 // Failures that users of other attention code met, as tests of the whole kind: RoPE and position bias.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ropeFrequencies } from '../bindings/index.js';
+import { ropeFrequencies } from 'attention-wasm';
 import { builds, loadBuild } from './support/builds.js';
 import { column, errorNaming, tensors } from './support/field.js';
 import { attention as oracle } from './support/oracle.js';

@@ -7,8 +7,8 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { load } from 'attention-wasm';
 import { relaxedSimd } from 'wasm-feature-detect';
-import { load } from '../bindings/index.js';
 import { allBuilds } from './support/builds.js';
 import { assertWorks, refused } from './support/loading.js';
 
@@ -44,7 +44,7 @@ function broken(bytes) {
 }
 
 /** Runs a module in a Node of its own, with load() and `row` at hand. @returns what it printed as JSON */
-function run(script, { flags = [], entry = 'bindings/index.js', base = root } = {}) {
+function run(script, { flags = [], entry = 'dist/index.js', base = root } = {}) {
   const file = join(folder, 'script.mjs');
   const start = `const { load } = await import(${JSON.stringify(pathToFileURL(join(base, entry)).href)});
     const row = { data: Float32Array.of(1, 2), shape: [1, 2] };
@@ -163,7 +163,7 @@ describe('files that a bundler left behind', () => {
   /** The package without its binaries. */
   const stripped = join(folder, 'stripped');
   before(() => {
-    for (const name of ['bindings', 'dist']) cpSync(join(root, name), join(stripped, name), { recursive: true });
+    cpSync(join(root, 'dist'), join(stripped, 'dist'), { recursive: true });
     cpSync(join(root, 'package.json'), join(stripped, 'package.json'));
     symlinkSync(join(root, 'node_modules'), join(stripped, 'node_modules'));
     for (const build of allBuilds) rmSync(join(stripped, `dist/attention.${build}.wasm`));

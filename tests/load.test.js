@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { load } from 'attention-wasm';
 import { relaxedSimd } from 'wasm-feature-detect';
-import { load } from '../bindings/index.js';
 import { allBuilds, builds, loadBuild } from './support/builds.js';
 import { assertWorks, refused } from './support/loading.js';
 
@@ -17,7 +17,7 @@ const hasRelaxed = await relaxedSimd();
 
 const scripts = mkdtempSync(join(tmpdir(), 'attention-wasm-'));
 after(() => rmSync(scripts, { recursive: true }));
-const entry = JSON.stringify(new URL('bindings/index.js', root).href);
+const entry = JSON.stringify(new URL('dist/index.js', root).href);
 
 /** Runs a module in a Node of its own, from a file: text on the command line is one of the flags that workers refuse. */
 function runScript(script, flags = []) {
@@ -213,10 +213,10 @@ describe('traces', () => {
 
   test('E-082: no code is made from text', () => {
     runScript('import { load } from ENTRY; await load();', ['--disallow-code-generation-from-strings']);
-    for (const build of allBuilds) {
-      assert(existsSync(new URL(`dist/attention.${build}.wasm`, root)), build);
-      const glue = readFileSync(new URL(`dist/attention.${build}.js`, root), 'utf8');
-      assert.doesNotMatch(glue, /\beval\(|new Function|Function\(['"]/, build);
+    for (const build of allBuilds) assert(existsSync(new URL(`dist/attention.${build}.wasm`, root)), build);
+    for (const name of ['threads.js', 'threads.worker.js']) {
+      const glue = readFileSync(new URL(`dist/attention.${name}`, root), 'utf8');
+      assert.doesNotMatch(glue, /\beval\(|new Function|Function\(['"]/, name);
     }
   });
 
@@ -248,7 +248,7 @@ describe('traces', () => {
     assertWorks(two);
     const script = `
       import { parentPort } from 'node:worker_threads';
-      import { load } from ${JSON.stringify(new URL('bindings/index.js', root).href)};
+      import { load } from ${JSON.stringify(new URL('dist/index.js', root).href)};
       const attention = await load({ threads: 1 });
       const row = { data: Float32Array.of(1, 2), shape: [1, 2] };
       parentPort.postMessage(attention.scaledDotProductAttention(row, row, row).output);`;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
-import { AttentionError } from '../bindings/index.js';
+import { AttentionError } from 'attention-wasm';
 import { builds, loadBuild } from './support/builds.js';
 import { random } from './support/random.js';
 
@@ -298,7 +298,7 @@ const kRandomCalls = [
 
 test('what is forgotten is given back when it is collected', () => {
   const script = `
-    import { load } from './bindings/index.js';
+    import { load } from 'attention-wasm';
     const attention = await load({ simd: 'scalar' });
     const start = attention.memory.allocated;
     (() => { for (let n = 0; n < 10; ++n) attention.tensor(null, [1000]); attention.packLinear({ data: new Float32Array(4), shape: [2, 2] }); })();

@@ -1,7 +1,7 @@
 // The ONNX operators beyond the conformance cases: outputs on request, types, and what is refused.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { onnxAttention, onnxRotaryEmbedding } from '../bindings/onnx.js';
+import { onnxAttention, onnxRotaryEmbedding } from 'attention-wasm/onnx';
 import { builds, loadBuild } from './support/builds.js';
 import { errorNaming } from './support/field.js';
 import { attention as oracle } from './support/oracle.js';

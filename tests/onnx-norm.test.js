@@ -1,7 +1,7 @@
 // The ONNX operators RMSNormalization, Softmax and TensorScatter beyond the conformance cases: axes, types, refusals.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { onnxRMSNormalization, onnxSoftmax, onnxTensorScatter } from '../bindings/onnx.js';
+import { onnxRMSNormalization, onnxSoftmax, onnxTensorScatter } from 'attention-wasm/onnx';
 import { builds, loadBuild } from './support/builds.js';
 import { errorNaming } from './support/field.js';
 import { random } from './support/random.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import * as onnx from '../bindings/onnx.js';
+import * as onnx from 'attention-wasm/onnx';
 import { builds, loadBuild } from './support/builds.js';
 import { assertClose, decodeTensor } from './support/tensors.js';
 

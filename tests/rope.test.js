@@ -1,7 +1,7 @@
 // rope and ropeFrequencies on every build against the oracle.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ropeFrequencies } from '../bindings/index.js';
+import { ropeFrequencies } from 'attention-wasm';
 import { builds, loadBuild } from './support/builds.js';
 import { errorNaming } from './support/field.js';
 import { ropeFrequencies as frequencyOracle, rope as oracle } from './support/oracle-rope.js';

@@ -1,9 +1,9 @@
 // The reader of safetensors files: what it gives back, what it refuses, and that no bytes make it hang.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { AttentionError, load } from 'attention-wasm';
+import { readSafetensors } from 'attention-wasm/safetensors';
 import fc from 'fast-check';
-import { AttentionError, load } from '../bindings/index.js';
-import { readSafetensors } from '../bindings/safetensors.js';
 import { errorNaming } from './support/field.js';
 import { multiHeadAttention as layerOracle } from './support/oracle-layers.js';
 import { random } from './support/random.js';

@@ -2,7 +2,7 @@
 // attention takes in.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Transformer } from '../bindings/transformer.js';
+import { Transformer } from 'attention-wasm/transformer';
 import { builds, loadBuild } from './support/builds.js';
 import { configs, weightsFor } from './support/models.js';
 import { transformer as oracle } from './support/oracle-transformer.js';

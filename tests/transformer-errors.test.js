@@ -4,11 +4,11 @@
 import { unreachedLines } from './support/coverage.js';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { AttentionError, load } from '../bindings/index.js';
-import { Transformer } from '../bindings/transformer.js';
-import { gpt2, kCalls, kConfigs, kLoads, kWeights, llama, weights } from './refused/transformer.js';
+import { gpt2, kConfigs, kLoads, kWeights, llama, weights } from './refused/transformer.js';
+import { kCalls } from './refused/transformer-calls.js';
 import { builds, loadBuild } from './support/builds.js';
 import { weightsFor } from './support/models.js';
+import { AttentionError, Transformer } from './support/package.js';
 import { assertSameBits } from './support/tensors.js';
 
 function assertIs(error, code, message) {
@@ -99,20 +99,6 @@ for (const build of builds()) {
     });
   });
 }
-
-test('load: an instance on the GPU', async () => {
-  // A device that can do nothing, which nothing is asked to do.
-  const limits = {
-    ...{ maxBufferSize: 2 ** 28, maxStorageBufferBindingSize: 2 ** 27, maxComputeWorkgroupStorageSize: 16384 },
-    ...{ maxComputeInvocationsPerWorkgroup: 256, maxComputeWorkgroupSizeX: 256, maxComputeWorkgroupSizeY: 256 },
-    maxComputeWorkgroupsPerDimension: 65535,
-  };
-  const device = { limits, features: new Set(), lost: new Promise(() => {}), destroy() {}, createBuffer() {} };
-  const attention = await load({ backend: 'webgpu', device });
-  const error = await Transformer.load(attention, { config: llama, weights }).then(assert.fail, (reason) => reason);
-  assertIs(error, 'UNSUPPORTED', /Transformer.load: attention must be loaded with backend 'wasm', got 'webgpu'/);
-  attention.dispose();
-});
 
 test('every rule of the decoder is broken by a test here', async () => {
   const parts = ['cache', 'config', 'describe-forward', 'generate', 'pace', 'weights'].map(

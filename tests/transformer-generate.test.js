@@ -1,8 +1,8 @@
 // Writing token by token: the choice of tokens, the cache, the stream and its end.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { AttentionError } from '../bindings/index.js';
-import { Transformer, TransformerCache } from '../bindings/transformer.js';
+import { AttentionError } from 'attention-wasm';
+import { Transformer, TransformerCache } from 'attention-wasm/transformer';
 import { builds, loadBuild } from './support/builds.js';
 import { configs, weightsFor } from './support/models.js';
 import { random } from './support/random.js';

@@ -1,8 +1,8 @@
 // Loading a decoder: the forms that weights come in, progress, abort, disposal.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { AttentionError } from '../bindings/index.js';
-import { Transformer } from '../bindings/transformer.js';
+import { AttentionError } from 'attention-wasm';
+import { Transformer } from 'attention-wasm/transformer';
 import { builds, loadBuild } from './support/builds.js';
 import { configs, weightsFor } from './support/models.js';
 import { transformer as oracle } from './support/oracle-transformer.js';

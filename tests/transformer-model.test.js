@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Tokenizer } from '@huggingface/tokenizers';
-import { Transformer } from '../bindings/transformer.js';
+import { Transformer } from 'attention-wasm/transformer';
 import { builds, loadBuild } from './support/builds.js';
 import { random } from './support/random.js';
 import { shipped } from './support/shipped-model.js';

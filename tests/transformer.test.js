@@ -1,7 +1,7 @@
 // The decoder on every build against a float64 forward pass: models of each family, made by the test.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Transformer } from '../bindings/transformer.js';
+import { Transformer } from 'attention-wasm/transformer';
 import { builds, loadBuild } from './support/builds.js';
 import { configs, dependsOnLength, weightsFor } from './support/models.js';
 import { transformer as oracle } from './support/oracle-transformer.js';

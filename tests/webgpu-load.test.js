@@ -2,7 +2,7 @@
 // navigator.gpu of the test's own.
 import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
-import { load } from '../bindings/index.js';
+import { load } from 'attention-wasm';
 import { errorNaming } from './support/field.js';
 
 const original = Object.getOwnPropertyDescriptor(globalThis, 'navigator');

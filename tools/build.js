@@ -1,10 +1,11 @@
-// npm run build: dist/ through CMake and Emscripten, and the types through tsc.
+// npm run build: dist/ through CMake and Emscripten, its JavaScript through a bundler, and the types through tsc.
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { deflateRawSync } from 'node:zlib';
-import { findProgram, main, projectRoot, run, SetupError, say } from './machine.js';
+import { bundle } from './bundle.js';
+import { finishGlue, kDist } from './glue.js';
+import { findProgram, main, projectRoot, run, say } from './machine.js';
 import { ensureEmscripten } from './toolchain.js';
 
 /** npm packages as the lock file says; skipped while the lock file is the one that was installed. */
@@ -39,98 +40,34 @@ export function build(targets = []) {
   say('building the wasm modules');
   const targetOptions = targets.length ? ['--target', ...targets] : [];
   run('cmake', ['--build', folder, '-j', String(availableParallelism()), ...targetOptions], { env });
-  finishGlue();
-  if (kInText.every((name) => existsSync(join(projectRoot, `dist/attention.${name}.wasm`)))) writeTexts();
-}
-
-/**
- * What Emscripten writes into its JavaScript and bundlers stumble over: pattern, replacement. bindings/wasm.js alone
- * names the files of dist/, in the form that bundlers read.
- */
-const kGlueEdits = [
-  // Bundlers would build this file once more, as a worker in their own format, which it can't be in.
-  [
-    /var workerOptions=(\{[^}]*\});worker=new Worker\(new URL\([^)]*\),workerOptions\)/,
-    'worker=new Worker(Module.workerUrl,$1)',
-  ],
-  [/worker=new Worker\(new URL\([^)]*\),/, 'worker=new Worker(Module.workerUrl,'],
-  [/return new URL\("attention\.[\w-]+\.wasm",import\.meta\.url\)\.href/, 'return""'],
-  // The bytes are brought by bindings/wasm-binary.js: without its use, bundlers drop what fetches them.
-  [/wasmBinaryFile\?\?=findWasmBinary\(\);instantiateAsync\([^;]*;return\s?\{\}/, ''],
-  // Node's own modules, asked for in Node only: out of sight of bundlers for browsers.
-  [
-    /await import\((["'])(module|worker_threads)\1\)/g,
-    'await import(/* @vite-ignore *//* webpackIgnore: true */"node:".concat("$2"))',
-  ],
-];
-
-/** How the glue of builds with threads ends: a module that runs itself in a worker, by an await that old formats lack. */
-const kThreadedEnd = /export default Module;\s*var isPthread = [\s\S]*isPthread && Module\(\);\s*$/;
-
-function finishGlue() {
-  const folder = join(projectRoot, 'dist');
-  for (const name of readdirSync(folder).filter((file) => /^attention\.[\w-]+\.js$/.test(file))) {
-    const file = join(folder, name);
-    const glue = readFileSync(file, 'utf8');
-    const edited = kGlueEdits.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), glue);
-    if (kThreadedEnd.test(edited)) writeFileSync(file.replace(/\.js$/, '.worker.js'), workerGlue(edited));
-    const whole = edited.replace(kThreadedEnd, 'export default Module;\n');
-    if (/workerOptions|isPthread|import\(["']|new URL\(["'](?!\.\/)/.test(whole)) {
-      throw new SetupError(`${name} isn't as expected: another Emscripten? Adapt kGlueEdits in tools/build.js.`);
-    }
-    if (whole !== glue) writeFileSync(file, whole);
+  const files = finishGlue();
+  if (targets.length > 0) return;
+  for (const name of readdirSync(kDist)) {
+    if (name.startsWith('attention.') && !files.has(name)) rmSync(join(kDist, name)); // of an earlier version
   }
 }
 
-/** The same for the workers themselves: bundlers copy it as it is, and some minify it as a script, not as a module. */
-function workerGlue(glue) {
-  const here = '(globalThis.location?.href??"file:///")';
-  return glue.replaceAll('import.meta.url', here).replace(kThreadedEnd, 'Module();\n');
+/** What runs: the binaries and the JavaScript. */
+export async function buildFiles() {
+  build();
+  await bundle();
 }
 
-/** Builds whose binaries stand in code as well: attention-wasm/inline, and the copy for when files are missing. */
-const kInText = ['scalar', 'baseline', 'relaxed'];
-
-/** dist/attention.<build>.text.js: base64 of the deflated binary. bindings/wasm-binary.js reads it. */
-function writeTexts() {
-  const folder = join(projectRoot, 'dist');
-  for (const name of kInText) {
-    const text = deflateRawSync(readFileSync(join(folder, `attention.${name}.wasm`)), { level: 9 }).toString('base64');
-    writeFileSync(join(folder, `attention.${name}.text.js`), `export default '${text}';\n`);
-    writeFileSync(join(folder, `attention.${name}.text.d.ts`), 'declare const text: string;\nexport default text;\n');
-  }
-}
-
-/** dist/inline.js: everything in one file. */
-export async function buildInline() {
-  const { rolldown } = await import('rolldown'); // not there before the npm packages are
-  const bindings = (name) => join(projectRoot, 'bindings', name);
-  const bundle = await rolldown({
-    input: bindings('inline.js'),
-    platform: 'browser',
-    plugins: [
-      { name: 'inline-builds', resolveId: (id) => (id === './builds.js' ? bindings('builds-inline.js') : null) },
-    ],
-  });
-  const { output } = await bundle.generate({ codeSplitting: false, minify: true });
-  await bundle.close();
-  if (output.length !== 1) throw new SetupError(`inline.js isn't one file but ${output.length}`);
-  // The minifier drops the comments that hide Node's modules from bundlers (bindings/engine.js).
-  const code = output[0].code.replaceAll('import(`node:', 'import(/* @vite-ignore */ /* webpackIgnore: true */`node:');
-  writeFileSync(join(projectRoot, 'dist/inline.js'), code);
+/** All of dist/: what npm publishes. */
+export async function buildPackage() {
+  await buildFiles();
+  buildTypes();
 }
 
 /** dist/types, from the JSDoc in bindings/. */
-export function buildTypes() {
+function buildTypes() {
   run(process.execPath, [join(projectRoot, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json']);
 }
 
 if (import.meta.filename === process.argv[1]) {
   await main(async () => {
     ensurePackages();
-    build(process.argv.slice(2));
-    if (process.argv.length > 2) return;
-    await buildInline();
-    buildTypes();
+    if (process.argv.length > 2) build(process.argv.slice(2));
+    else await buildPackage();
   });
 }

@@ -2,14 +2,14 @@
 // 400 MB, and only float16 arithmetic and another compiler of shaders are tested there and nowhere else.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { build, ensurePackages } from './build.js';
+import { buildFiles, ensurePackages } from './build.js';
 import { ensureSystemPackages, main, projectRoot, run } from './machine.js';
 
 const kFolder = 'tests/firefox';
 
-await main(() => {
+await main(async () => {
   ensurePackages();
-  build();
+  await buildFiles();
   if (!process.env.FIREFOX) {
     ensureSystemPackages(
       {

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { build, buildInline, buildTypes, ensurePackages } from './build.js';
+import { buildPackage, ensurePackages } from './build.js';
 import { capture, main, projectRoot, run, SetupError, say } from './machine.js';
 
 const kFolder = join(projectRoot, 'tests/matrix');
@@ -28,9 +28,7 @@ await main(async () => {
     throw new SetupError('the matrix runs on Linux x64: tests/matrix/package.json has Node for that alone');
   }
   ensurePackages();
-  build();
-  await buildInline();
-  buildTypes();
+  await buildPackage();
   if (!existsSync(join(kFolder, 'node_modules/.package-lock.json'))) {
     say('installing the bundlers and Nodes of the matrix');
     run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: kFolder });

@@ -10,13 +10,13 @@ const kBuilds = ['relaxed', 'baseline', 'scalar'];
 
 /**
  * @typedef {{ name: string, bytes: number, gzipped: number }} Part
- * @typedef {{ files: Record<string, Part[]>, totals: Record<string, number>, modules: string[] }} Download
+ * @typedef {{ files: Record<string, Part[]>, totals: Record<string, number>, modules: string[], script: string }} Download
  */
 
 /**
- * Bundles `code` and measures the chunk it begins with, and the glue and binary of each build.
+ * Bundles `code` and measures the chunk it begins with, and the binary of each build.
  * @param {string} [code] what the page imports
- * @returns {Promise<Download>} `modules`: the files of the package that are loaded from the start
+ * @returns {Promise<Download>} `modules`: the files of the package that are loaded from the start; `script`: what they become
  */
 export async function download(code = "export { load } from 'attention-wasm';") {
   const entry = join(projectRoot, 'size-entry.js'); // within the package, so that its name leads to it
@@ -45,11 +45,7 @@ export async function download(code = "export { load } from 'attention-wasm';") 
   const files = Object.fromEntries(
     kBuilds.map((build) => [
       build,
-      [
-        part('JavaScript', script),
-        part('glue', chunks.find(({ name }) => name === `attention.${build}`)?.code ?? ''),
-        part('wasm', readFileSync(join(projectRoot, `dist/attention.${build}.wasm`))),
-      ],
+      [part('JavaScript', script), part('wasm', readFileSync(join(projectRoot, `dist/attention.${build}.wasm`)))],
     ]),
   );
   const totals = Object.fromEntries(
@@ -59,7 +55,7 @@ export async function download(code = "export { load } from 'attention-wasm';") 
     .flatMap(({ moduleIds }) => moduleIds)
     .filter((id) => id !== entry)
     .map((id) => id.replace(`${projectRoot}/`, ''));
-  return { files, totals, modules };
+  return { files, totals, modules, script };
 }
 
 /** A chunk and all that it imports from the start. */

@@ -1,5 +1,5 @@
 // npm start: installs what is missing, builds, and serves the page until it is stopped.
-import { build, ensurePackages } from './build.js';
+import { buildFiles, ensurePackages } from './build.js';
 import { main, SetupError, say } from './machine.js';
 import { buildPage } from './page.js';
 import { serve } from './serve.js';
@@ -10,7 +10,7 @@ const kPortsTried = 50;
 await main(async () => {
   const ports = wantedPorts();
   ensurePackages();
-  build();
+  await buildFiles();
   const folder = await buildPage();
   const { url } = await serve(folder, { ports });
   say(`the page is at ${url} (Ctrl+C stops)`);

@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { build, buildInline, buildTypes, ensurePackages } from './build.js';
+import { buildPackage, ensurePackages } from './build.js';
 import { ensureHostPackages } from './host.js';
 import { ensureLintPackages } from './lint.js';
 import { ensureSystemPackages, main, projectRoot, SetupError, say } from './machine.js';
@@ -110,9 +110,7 @@ function printSum(results) {
 await main(async () => {
   const parts = chosenParts().map((name) => kParts[name]);
   ensurePackages();
-  build();
-  await buildInline();
-  buildTypes();
+  await buildPackage();
   for (const { setUp } of parts) await setUp?.();
   const results = [];
   for (const part of parts) results.push(await runPart(part));

@@ -38,9 +38,9 @@ export default {
   plugins: [formulas(), offline],
   resolve: {
     alias: {
-      'attention-wasm/safetensors': here('../bindings/safetensors.js'),
-      'attention-wasm/transformer': here('../bindings/transformer.js'),
-      'attention-wasm': here('../bindings/index.js'),
+      'attention-wasm/safetensors': here('../dist/safetensors.js'),
+      'attention-wasm/transformer': here('../dist/transformer.js'),
+      'attention-wasm': here('../dist/index.js'),
     },
   },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },

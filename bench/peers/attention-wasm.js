@@ -5,7 +5,7 @@
  * @param {{ simd: string, threads: number, eightBit?: boolean }} options
  */
 export async function create(workload, inputs, { simd, threads, eightBit }) {
-  const { load } = await import('../../bindings/index.js');
+  const { load } = await import('../../dist/index.js');
   const attention = await load({ simd, threads });
   return { ...chosen(workload, eightBit)(attention, workload, inputs), dispose: () => attention.dispose() };
 }

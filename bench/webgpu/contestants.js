@@ -1,11 +1,12 @@
-// In the page: what computes a workload on the GPU. Tensors are on the GPU before a run and stay there after it.
+// In the page, or in Node with Dawn: what computes a workload on the GPU. Tensors are on the GPU before a run and stay there after it.
 //
 // A contestant: `run()` starts one computation; `done()` resolves when all that was started has ended; `output()` reads
 // the result; `gpu()` is the time of one run by the device's own clock in ms, or null.
-import { load } from '/bindings/index.js';
+import { load } from '../../dist/index.js';
 import { variants } from '../onnx/attention-models.js';
+import { timedDevice } from './clock.js';
 
-const kOrt = '/bench/node_modules/onnxruntime-web/dist/ort.webgpu.bundle.min.mjs';
+const kOrt = new URL('../node_modules/onnxruntime-web/dist/ort.webgpu.bundle.min.mjs', import.meta.url).href;
 
 export async function ours(workload, inputs) {
   const timer = await timedDevice();
@@ -42,54 +43,6 @@ async function layer(attention, { E, H, Tq, causal: isCausal }, { x, wq, wk, wv,
   await mha.loadStateDict(Object.fromEntries(state));
   const [input, out] = await Promise.all([attention.tensor(x, [1, Tq, E]), attention.tensor(null, [1, Tq, E])]);
   return { run: () => mha.forward(input, { out }), out, layout: 'bthd' };
-}
-
-/** A device whose compute passes can be timed by its own clock, where it has one. */
-async function timedDevice() {
-  const adapter = await navigator.gpu.requestAdapter({ powerPreference: 'high-performance' });
-  if (!adapter) throw new Error('no adapter');
-  const hasClock = adapter.features.has('timestamp-query');
-  const { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize } = adapter.limits;
-  const device = await adapter.requestDevice({
-    requiredFeatures: ['timestamp-query', 'subgroups', 'shader-f16'].filter((name) => adapter.features.has(name)),
-    requiredLimits: { maxBufferSize, maxStorageBufferBindingSize, maxComputeWorkgroupStorageSize },
-  });
-  let passes = null;
-  const create = device.createCommandEncoder.bind(device);
-  device.createCommandEncoder = (descriptor) => {
-    const encoder = create(descriptor);
-    const begin = encoder.beginComputePass.bind(encoder);
-    encoder.beginComputePass = (of) => begin({ ...of, ...passes?.next() });
-    return encoder;
-  };
-  /** The times of all passes of one run, added up. */
-  async function time(run) {
-    if (!hasClock) return null;
-    const most = 64;
-    const querySet = device.createQuerySet({ type: 'timestamp', count: 2 * most });
-    let used = 0;
-    passes = {
-      next: () => ({
-        timestampWrites: { querySet, beginningOfPassWriteIndex: 2 * used, endOfPassWriteIndex: 2 * used++ + 1 },
-      }),
-    };
-    await run();
-    passes = null;
-    const size = 16 * used;
-    const resolved = device.createBuffer({ size, usage: GPUBufferUsage.QUERY_RESOLVE | GPUBufferUsage.COPY_SRC });
-    const staging = device.createBuffer({ size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
-    const encoder = create();
-    encoder.resolveQuerySet(querySet, 0, 2 * used, resolved, 0);
-    encoder.copyBufferToBuffer(resolved, 0, staging, 0, size);
-    device.queue.submit([encoder.finish()]);
-    await staging.mapAsync(GPUMapMode.READ);
-    const stamps = new BigInt64Array(staging.getMappedRange());
-    let sum = 0;
-    for (let n = 0; n < used; ++n) sum += Number(stamps[2 * n + 1] - stamps[2 * n]) / 1e6;
-    for (const it of [querySet, resolved, staging]) it.destroy();
-    return sum;
-  }
-  return { device, time };
 }
 
 /** The ways to say a workload to onnxruntime-web. */

@@ -17,14 +17,16 @@ import { hideWithoutDispose } from '../tensor.js';
 export class TransformerCache {
   #model;
   #layers;
+  #run;
 
   /**
    * @hidden
-   * @param {object} model @param {KeyValueCache[]} layers
+   * @param {object} model @param {KeyValueCache[]} layers @param {(body: () => any) => any} run that of the backend
    */
-  constructor(model, layers) {
+  constructor(model, layers, run) {
     this.#model = model;
     this.#layers = layers;
+    this.#run = run;
   }
 
   /** Tokens that it holds. @returns {number} */
@@ -57,12 +59,18 @@ export class TransformerCache {
    * @throws {AttentionError} INVALID_OPTION: more than there are; DISPOSED
    */
   truncate(n) {
-    for (const layer of this.#layers) layer.truncate(n);
+    return whenAll(
+      this.#layers.map((layer) => layer.truncate(n)),
+      () => {},
+    );
   }
 
   /** Forgets all tokens; the memory stays. */
   clear() {
-    for (const layer of this.#layers) layer.clear();
+    return whenAll(
+      this.#layers.map((layer) => layer.clear()),
+      () => {},
+    );
   }
 
   /**
@@ -71,7 +79,10 @@ export class TransformerCache {
    * @throws {AttentionError} OUT_OF_MEMORY, DISPOSED
    */
   snapshot() {
-    return Object.freeze({ layers: Object.freeze(this.#layers.map((layer) => layer.snapshot())) });
+    return whenAll(
+      this.#layers.map((layer) => layer.snapshot()),
+      (layers) => Object.freeze({ layers: Object.freeze(layers) }),
+    );
   }
 
   /**
@@ -82,11 +93,14 @@ export class TransformerCache {
   restore(snapshot) {
     const parts = snapshot?.layers;
     if (!Array.isArray(parts) || parts.length !== this.#layers.length) {
-      refuse('INVALID_OPTION', 'TransformerCache.restore', 'snapshot must be one of this cache', snapshot);
+      return this.#run(() =>
+        refuse('INVALID_OPTION', 'TransformerCache.restore', 'snapshot must be one of this cache', snapshot),
+      );
     }
-    this.#layers.forEach((layer, l) => {
-      layer.restore(parts[l]);
-    });
+    return whenAll(
+      this.#layers.map((layer, l) => layer.restore(parts[l])),
+      () => {},
+    );
   }
 
   /** Gives the memory back. Twice is harmless; any other use after it throws DISPOSED. */
@@ -114,3 +128,14 @@ export class TransformerCache {
 }
 
 hideWithoutDispose(TransformerCache);
+
+/**
+ * What `make` makes of the results of all layers: at once on wasm, a promise where they are promises.
+ * @template T, R
+ * @param {T[]} results @param {(results: T[]) => R} make
+ * @returns {R}
+ */
+function whenAll(results, make) {
+  if (!(results[0] instanceof Promise)) return make(results);
+  return /** @type {any} */ (Promise.all(results).then(make));
+}

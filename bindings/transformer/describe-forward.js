@@ -8,9 +8,9 @@ import { TransformerCache } from './cache.js';
 /** @import { ModelConfig } from './config.js' */
 /** @import { AttentionChange, Capture, ForwardCall } from './forward.js' */
 
-const kCaptureNames = new Set(['attention', 'hidden', 'queries', 'keys', 'values']);
-const kWeightNames = new Set(['layers', 'heads', 'rows']);
-const kChangeNames = new Set(['isCausal', 'scale', 'temperature', 'softcap', 'windowSize', 'rope']);
+const kCaptureNames = ['attention', 'hidden', 'queries', 'keys', 'values'];
+const kWeightNames = ['layers', 'heads', 'rows'];
+const kChangeNames = ['isCausal', 'scale', 'temperature', 'softcap', 'windowSize', 'rope'];
 
 /** The attention as the model was trained. @type {AttentionChange} */
 const kUnchanged = Object.freeze({

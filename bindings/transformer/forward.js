@@ -1,24 +1,24 @@
-// One forward pass. All steps work on one block of memory, by address; what leaves it are the results alone.
+// One forward pass, on either backend. All steps work in memory that the pass has for itself; what leaves it are the
+// results alone. On the GPU the steps are recorded here, and the results have their data when the device is done.
 //
 //   x = embedding;  in each layer  x += out(attention(qkv(norm(x)))),  x += down(act(gate(norm(x))) · up(norm(x)))
 //   logits = head(norm(x))
 //
-// A step is one call of the module. Its struct is filled here rather than through the checked calls of the package,
-// because a token of a small model takes less time than those checks.
-import { attentionFields } from '../attention-fields.js';
+// Steps are not taken through the checked calls of the package, because a token of a small model takes less time than
+// those checks.
 import { describeOperands } from '../check-attention.js';
 import { appendOperands, attendOperand } from '../check-cache.js';
 import { pending } from '../check-multi-head.js';
-import { Frame, pointerOf } from '../frame.js';
-import { Steps } from './steps.js';
 
 /** @import { AttentionCall } from '../check-attention.js' */
-/** @import { AppendCall, CacheState } from '../check-cache.js' */
+/** @import { AppendCall, CacheState, Held } from '../check-cache.js' */
 /** @import { Context, Operand } from '../check.js' */
 /** @import { RopeTables } from '../rope-tables.js' */
 /** @import { Float32Result } from '../types.js' */
 /** @import { WasmBackend } from '../wasm-backend.js' */
+/** @import { Frame } from '../frame.js' */
 /** @import { LayerAttention, ModelConfig } from './config.js' */
+/** @import { Place, Prepared, Steps } from './steps.js' */
 /** @import { LayerParts, ModelParts } from './weights.js' */
 
 /**
@@ -54,12 +54,6 @@ import { Steps } from './steps.js';
 
 /** A model in memory. @typedef {{ backend: WasmBackend, config: ModelConfig, parts: ModelParts, tables: RopeTables, steps: Steps }} Model */
 
-/** @param {WasmBackend} backend @param {ModelConfig} config @param {ModelParts} parts @param {RopeTables} tables @returns {Model} */
-export const modelOf = (backend, config, parts, tables) => ({
-  ...{ backend, config, parts, tables },
-  steps: new Steps(backend),
-});
-
 const kFloat = 4;
 
 // biome-ignore format: a plain literal, because spreads cost more than a step
@@ -77,12 +71,12 @@ export class Pass {
   #row;
   /** @type {AppendCall | null} */
   #append;
-  /** The struct of each kind of layer; pointers are set layer by layer. @type {Map<LayerAttention, Record<string, number>>} */
+  /** Of each kind of layer. @type {Map<LayerAttention, Prepared>} */
   #attention = new Map();
-  /** @type {Float32Result['shape']} */
-  #weightsShape = [];
-  /** Where everything stands in the block. */
+  /** Where everything stands. @type {Record<keyof ReturnType<typeof places>, Place>} */
   #at = places();
+  /** What the cache held in each layer. @type {Held[]} */
+  #before = [];
   /** @type {LayerWeights[]} */
   #weights = [];
   /** @type {Float32Result[]} */
@@ -111,13 +105,15 @@ export class Pass {
     const { vocabulary } = this.#model.config;
     const frame = this.#frame(rows);
     return frame.run(
-      null,
-      null,
+      1,
       () => this.#compute(rows),
       () => {
         const logits = frame.floats('logits', { shape: [rows, vocabulary], count: rows * vocabulary });
         // Only now: after an error the cache holds what it held before.
-        if (cache && this.#append) for (const state of cache) state.held = this.#append.next;
+        if (cache && this.#append) {
+          this.#before = cache.map(({ held }) => held);
+          for (const state of cache) state.held = this.#append.next;
+        }
         return {
           logits,
           ...(capture && { attention: this.#weights }),
@@ -126,6 +122,13 @@ export class Pass {
         };
       },
     );
+  }
+
+  /** Where the device failed later: the cache holds what it held before, unless other calls have counted on this one. */
+  undo() {
+    this.#call.cache?.forEach((state, l) => {
+      if (state.held === this.#append?.next) state.held = this.#before[l];
+    });
   }
 
   /** @param {CacheState} state @returns {AppendCall} */
@@ -150,17 +153,28 @@ export class Pass {
       windowSize: windowSize ?? (window ? [window - 1, -1] : null),
       needWeights: capture && { heads: capture.heads, rows: capture.rows },
     };
-    if (cache && this.#append) return attendOperand(this.#context, cache[0], this.#append.next, q, options);
     const k = pending([1, this.#T, kvHeads, headDim]);
-    return describeOperands(this.#context, { q, k, v: k }, options);
+    const call =
+      cache && this.#append
+        ? attendOperand(this.#context, cache[0], this.#append.next, q, options)
+        : describeOperands(this.#context, { q, k, v: k }, options);
+    // Queries, keys and values of a token stand side by side.
+    const strides = { batch: 0, head: headDim, token: this.#row };
+    const { weights } = call;
+    return {
+      ...call,
+      qStrides: strides,
+      ...(!call.cache && { kStrides: strides, vStrides: strides }),
+      weights: weights && { ...weights, shape: weights.shape.slice(1) },
+    };
   }
 
   /** Room for everything, and the inputs. @param {number} logitRows */
   #frame(logitRows) {
     const T = this.#T;
-    const { config, backend } = this.#model;
-    const { capture, tokens } = this.#call;
-    const frame = new Frame(backend, this.#context.fn, this.#at);
+    const { config, steps } = this.#model;
+    const { tokens } = this.#call;
+    const frame = steps.frame(this.#context.fn, this.#at);
     frame.input('tokens', tokens);
     for (const name of ['x', 'y']) frame.place(name, T * config.width * kFloat);
     frame.place('qkv', T * this.#row * kFloat);
@@ -168,11 +182,7 @@ export class Pass {
     for (const name of config.isGated ? ['gate', 'up'] : ['up']) frame.place(name, T * config.inner * kFloat);
     frame.place('logits', logitRows * config.vocabulary * kFloat);
     this.#placeRotation(frame);
-    if (this.#append) frame.input('first', this.#append.first);
-    if (capture) {
-      frame.input('heads', capture.heads);
-      frame.input('rows', capture.rows);
-    }
+    if (this.#append) steps.prepareAppend(frame, this.#append);
     this.#placeAttention(frame);
     return frame;
   }
@@ -192,21 +202,14 @@ export class Pass {
   /** @param {Frame} frame */
   #placeAttention(frame) {
     const { config, steps } = this.#model;
-    let scratch = steps.linearScratch(this.#T, Math.max(config.width, config.heads * config.headDim, config.inner));
+    const { width, heads, headDim, inner, vocabulary } = config;
+    const widths = [width, heads * headDim, inner];
+    let scratch = steps.linearScratch(this.#T, Math.max(this.#row, 2 * inner, vocabulary), widths);
     for (const kind of config.attention) {
       if (this.#attention.has(kind)) continue;
-      const call = this.#describeAttention(kind);
-      const fields = /** @type {Record<string, number>} */ (attentionFields(call));
-      fields.q_token = this.#row;
-      if (!call.cache) fields.k_token = fields.v_token = this.#row;
-      // The same for all kinds; but one whose rows see everything has no offset.
-      if (this.#at.offset === 0) frame.input('offset', call.shared.offset);
-      if (call.weights && this.#at.weights === 0) {
-        this.#weightsShape = call.weights.shape.slice(1);
-        frame.place('weights', call.weights.count * kFloat);
-      }
-      this.#attention.set(kind, fields);
-      scratch = Math.max(scratch, steps.attentionScratch({ ...fields, weights: this.#at.weights }));
+      const prepared = steps.prepare(frame, this.#at, this.#describeAttention(kind));
+      this.#attention.set(kind, prepared);
+      scratch = Math.max(scratch, steps.attentionScratch(prepared, this.#at));
     }
     frame.place('scratch', scratch);
   }
@@ -218,7 +221,7 @@ export class Pass {
     const { x, y, tokens, logits, scratch } = this.#at;
     const { width, vocabulary } = config;
     const past = this.#append ? this.#append.first[0] : 0;
-    const positions = parts.positions ? parts.positions + past * width * kFloat : 0;
+    const positions = parts.positions ? steps.at(parts.positions, past * width) : 0;
     steps.embedding({ T, width, vocabulary, ...parts.embedding, tokens, positions, out: x });
     this.#keepHidden();
     parts.layers.forEach((layer, l) => {
@@ -226,7 +229,7 @@ export class Pass {
       this.#transform(layer);
       this.#keepHidden();
     });
-    const last = x + (T - logitRows) * width * kFloat;
+    const last = steps.at(x, (T - logitRows) * width);
     steps.norm(logitRows, width, config, last, parts.norm, y);
     steps.linear(logitRows, parts.head, y, logits, 0, scratch);
   }
@@ -238,15 +241,13 @@ export class Pass {
     const { width, heads, kvHeads, headDim } = config;
     const { x, y, qkv, mixed, scratch, cos, sin } = this.#at;
     const row = this.#row;
-    const k = qkv + heads * headDim * kFloat;
+    const k = steps.at(qkv, heads * headDim);
+    const v = steps.at(k, kvHeads * headDim);
     steps.norm(T, width, config, x, layer.attentionNorm, y);
     steps.linear(T, layer.qkv, y, qkv, 0, scratch);
     if (config.hasQkNorm) {
-      for (let t = 0; t < T; ++t) {
-        const skip = t * row * kFloat;
-        steps.headNorm(heads, headDim, config, qkv + skip, layer.qNorm);
-        steps.headNorm(kvHeads, headDim, config, k + skip, layer.kNorm);
-      }
+      steps.headNorm(T, row, heads, headDim, config, qkv, layer.qNorm);
+      steps.headNorm(T, row, kvHeads, headDim, config, k, layer.kNorm);
     }
     // Queries and keys stand side by side: they turn in one go.
     if (config.rope && this.#call.change.rope) {
@@ -254,44 +255,23 @@ export class Pass {
     }
     this.#keepProjected('queries', qkv, heads);
     this.#keepProjected('keys', k, kvHeads);
-    this.#keepProjected('values', k + kvHeads * headDim * kFloat, kvHeads);
-    this.#mix(l, k, k + kvHeads * headDim * kFloat);
-    for (const head of this.#disabled[l]) steps.clear(mixed + head * headDim * kFloat, T, headDim, heads * headDim);
+    this.#keepProjected('values', v, kvHeads);
+    this.#mix(l, k, v);
+    for (const head of this.#disabled[l]) steps.clear(steps.at(mixed, head * headDim), T, headDim, heads * headDim);
     steps.linear(T, layer.out, mixed, x, x, scratch);
   }
 
-  /** The attention itself; keys and values go through the cache where there is one. @param {number} l @param {number} k @param {number} v */
+  /** The attention itself; keys and values go through the cache where there is one. @param {number} l @param {Place} k @param {Place} v */
   #mix(l, k, v) {
     const { config, steps } = this.#model;
     const { cache, capture } = this.#call;
-    const { qkv, mixed, scratch, offset, first, weights, heads, rows } = this.#at;
-    const fields = /** @type {Record<string, number>} */ (this.#attention.get(config.attention[l]));
+    const prepared = /** @type {Prepared} */ (this.#attention.get(config.attention[l]));
+    const state = cache ? cache[l] : null;
+    if (state && this.#append) steps.append({ ...this.#append, state }, this.#at, k, v);
     const isKept = capture?.layers.has(l) ?? false;
-    fields.q = qkv;
-    fields.out = mixed;
-    fields.k = k;
-    fields.v = v;
-    fields.offset = offset;
-    fields.weights = isKept ? weights : 0;
-    fields.heads = heads;
-    fields.rows = rows;
-    fields.scratch = scratch;
-    if (cache && this.#append) {
-      const { storage } = cache[l];
-      steps.append({ ...this.#append, state: cache[l] }, { k, v, first, length: 0 });
-      fields.k = pointerOf(storage.keys);
-      fields.v = pointerOf(storage.values);
-      fields.k_scale = storage.keyScales ? pointerOf(storage.keyScales) : 0;
-      fields.v_scale = storage.valueScales ? pointerOf(storage.valueScales) : 0;
-    }
-    steps.attention(fields);
-    if (capture && isKept) {
-      this.#weights.push({
-        layer: l,
-        heads: [...capture.heads],
-        rows: [...capture.rows],
-        weights: steps.read(this.#context.fn, weights, this.#weightsShape),
-      });
+    const weights = steps.attention(prepared, this.#at, k, v, state, isKept);
+    if (capture && weights) {
+      this.#weights.push({ layer: l, heads: [...capture.heads], rows: [...capture.rows], weights });
     }
   }
 
@@ -312,7 +292,7 @@ export class Pass {
     steps.linear(T, layer.down, up, x, x, scratch);
   }
 
-  /** As [heads, T, headDim]. @param {Projected} name @param {number} at @param {number} heads */
+  /** As [heads, T, headDim]. @param {Projected} name @param {Place} at @param {number} heads */
   #keepProjected(name, at, heads) {
     if (!this.#call[name]) return;
     const { config, steps } = this.#model;

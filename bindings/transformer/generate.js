@@ -23,10 +23,10 @@ import { mulberry32, sample } from './sampling.js';
  * @property {((step: GeneratedToken) => void) | null} onToken
  */
 
-const kNames = new Set([
+const kNames = [
   ...['maxTokens', 'temperature', 'topK', 'topP', 'seed', 'stopTokens'],
   ...['cache', 'capture', 'attention', 'signal', 'onToken'],
-]);
+];
 const kMostTokens = 2 ** 29;
 
 /** @param {string} fn @param {unknown} given @param {ModelConfig} config @returns {GenerateCall} */
@@ -66,13 +66,13 @@ export async function* generated(fn, model, tokens, { maxTokens, sampling, stopT
   if (maxTokens === 0) return;
   const room = model.info.positions ?? Number.POSITIVE_INFINITY;
   const capacity = Math.min(Math.max(tokens.length, 1) + maxTokens - 1, room);
-  const cache = call.cache ?? model.createCache({ capacity });
+  const cache = call.cache ?? (await model.createCache({ capacity }));
   const pause = pacer();
   try {
     let next = tokens;
     for (let count = 1; ; ++count) {
       throwIfAborted(fn, signal);
-      const result = model.forward(next, { cache, capture: call.capture, attention: call.attention });
+      const result = await model.forward(next, { cache, capture: call.capture, attention: call.attention });
       const token = sample(result.logits.data, sampling);
       const step = { token, ...result };
       onToken?.(step);

@@ -1,6 +1,4 @@
 // The logit lens.
-import { Frame } from '../frame.js';
-
 /** @import { Context, Operand } from '../check.js' */
 /** @import { Float32Result } from '../types.js' */
 /** @import { Model } from './forward.js' */
@@ -12,18 +10,17 @@ const kFloat = 4;
  * @param {Model} model @param {Context} context @param {Operand} hidden [..., width]
  * @returns {Float32Result}
  */
-export function lens({ backend, config, parts, steps }, { fn }, hidden) {
+export function lens({ config, parts, steps }, { fn }, hidden) {
   const { width, vocabulary } = config;
   const rows = hidden.count / width;
   const at = { x: 0, y: 0, logits: 0, scratch: 0 };
-  const frame = new Frame(backend, fn, at);
-  frame.float32('x', [hidden]);
+  const frame = steps.frame(fn, at);
+  frame.float32('x', hidden);
   frame.place('y', hidden.count * kFloat);
   frame.place('logits', rows * vocabulary * kFloat);
-  frame.place('scratch', steps.linearScratch(rows, width));
+  frame.place('scratch', steps.linearScratch(rows, vocabulary, [width]));
   return frame.run(
-    null,
-    null,
+    1,
     () => {
       steps.norm(rows, width, config, at.x, parts.norm, at.y);
       steps.linear(rows, parts.head, at.y, at.logits, 0, at.scratch);

@@ -1,7 +1,11 @@
 // The public types of attention-wasm/transformer.
 
+/** @import { Attention } from '../index.js' */
+/** @import { AttentionOn, Mode, Reply } from '../promises.js' */
+/** @import { Transformer } from '../transformer.js' */
 /** @import { AnyTensor, CacheDtype, Float32Result, Integers, TensorLike } from '../types.js' */
-/** @import { TransformerCache } from './cache.js' */
+/** @import { Tensor } from '../tensor.js' */
+/** @import { TransformerCache, TransformerSnapshot } from './cache.js' */
 
 /**
  * Weights: tensors by name, or the bytes of a safetensors file; or a list of these, for a model in several files.
@@ -113,5 +117,32 @@
  */
 
 /** @typedef {{ token: number, logits: Float32Result } & Captured} GeneratedToken */
+
+/**
+ * A cache of a model on webgpu, or on whichever backend came up: with promises.
+ * @template {Mode} M
+ * @typedef {{
+ *   truncate(n: number): Reply<void, M>,
+ *   clear(): Reply<void, M>,
+ *   snapshot(): Reply<TransformerSnapshot, M>,
+ *   restore(snapshot: TransformerSnapshot): Reply<void, M>,
+ * } & TransformerCache} TransformerCacheOn
+ */
+
+/**
+ * A model on webgpu, or on whichever backend came up: with promises. generate() is the same on both.
+ * @template {Mode} M
+ * @typedef {{
+ *   createCache(options: TransformerCacheOptions): Reply<TransformerCacheOn<M>, M>,
+ *   forward(tokens: Integers, options?: ForwardOptions | null): Reply<ForwardResult, M>,
+ *   logitLens(hidden: TensorLike | Tensor): Reply<Float32Result, M>,
+ * } & Transformer} TransformerOn
+ */
+
+/**
+ * The model that an instance loads.
+ * @template A
+ * @typedef {A extends Attention ? Transformer : A extends AttentionOn<'webgpu'> ? TransformerOn<'webgpu'> : TransformerOn<'auto'>} TransformerOf
+ */
 
 export {};

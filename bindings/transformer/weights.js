@@ -10,16 +10,18 @@ import { isIgnored, shortName } from './names.js';
 /** @import { TensorData } from '../types.js' */
 /** @import { WasmBackend } from '../wasm-backend.js' */
 /** @import { ModelConfig } from './config.js' */
+/** @import { Tensor } from '../tensor.js' */
+/** @import { Place, Steps } from './steps.js' */
 /** @import { LayerSlots, ModelSlots, Norm, Projection, Slot } from './names.js' */
 
-/** Addresses of a linear layer; 0 for a bias that there isn't. @typedef {{ N: number, K: number, packed: number, bias: number }} LinearPart */
+/** A linear layer; 0 for a bias that there isn't. @typedef {{ N: number, K: number, packed: Place, bias: Place }} LinearPart */
 
-/** @typedef {{ weight: number, bias: number }} NormPart */
+/** @typedef {{ weight: Place, bias: Place }} NormPart */
 
 /**
  * @typedef {object} LayerParts
  * @property {NormPart} attentionNorm
- * @property {LinearPart} qkv @property {number} qNorm @property {number} kNorm @property {LinearPart} out
+ * @property {LinearPart} qkv @property {Place} qNorm @property {Place} kNorm @property {LinearPart} out
  * @property {NormPart} mlpNorm
  * @property {LinearPart | null} gate @property {LinearPart} up @property {LinearPart} down
  */
@@ -27,8 +29,8 @@ import { isIgnored, shortName } from './names.js';
 /**
  * Where everything stands in memory.
  * @typedef {object} ModelParts
- * @property {{ table: number, packed: number, type: number }} embedding one of the two
- * @property {number} positions
+ * @property {{ table: Place, packed: Place, type: number }} embedding one of the two
+ * @property {Place} positions
  * @property {LayerParts[]} layers
  * @property {NormPart} norm
  * @property {LinearPart} head
@@ -124,13 +126,15 @@ const projectionSlots = (projection) => (projection ? [...projection.weights, ..
 /** Brings weights into memory, and keeps account of what has to be given back. */
 export class Packer {
   #context;
+  #steps;
   #operands;
   /** @type {Resident[]} */
   residents = [];
 
-  /** @param {Context & { backend: WasmBackend }} context @param {Map<Slot, Operand>} operands */
-  constructor(context, operands) {
+  /** @param {Context & { backend: WasmBackend }} context @param {Steps} steps @param {Map<Slot, Operand>} operands */
+  constructor(context, steps, operands) {
     this.#context = context;
+    this.#steps = steps;
     this.#operands = operands;
   }
 
@@ -144,6 +148,16 @@ export class Packer {
     return [...this.#operands.values()].reduce((sum, { count }) => sum + count, 0);
   }
 
+  /** Resident tensors that have to be turned are read first, because on the GPU that takes its time. */
+  async fetch() {
+    const { backend, fn } = this.#context;
+    for (const [slot, given] of this.#operands) {
+      if (!slot.isTransposed || !given.storage) continue;
+      const { data } = await backend.run(() => backend.read(fn, given));
+      this.#operands.set(slot, { ...given, storage: null, data, start: 0 });
+    }
+  }
+
   /**
    * The whole model, part by part: yields the bytes that a part has taken in, and its name.
    * @param {ModelSlots} slots
@@ -153,17 +167,17 @@ export class Packer {
     const { embedding } = slots;
     // Where both ends of the model share the table it stands in memory once, as the last projection reads it.
     const shared = slots.head ? null : yield* this.#linear({ weights: [embedding], biases: [] });
-    const own = shared ? { pointer: 0, type: 0 } : this.#tensor(embedding, false);
-    if (!shared) yield this.#done(embedding);
-    const positions = slots.positions ? this.#tensor(slots.positions, true).pointer : 0;
+    const own = shared ? null : this.#tensor(embedding, false);
+    if (own) yield this.#done(embedding);
+    const positions = slots.positions ? this.#float32(slots.positions) : 0;
     if (slots.positions) yield this.#done(slots.positions);
     /** @type {LayerParts[]} */
     const layers = [];
     for (const layer of slots.layers) {
       const attentionNorm = yield* this.#norm(layer.attentionNorm);
       const qkv = yield* this.#linear(layer.qkv);
-      const qNorm = layer.qNorm ? this.#tensor(layer.qNorm, true).pointer : 0;
-      const kNorm = layer.kNorm ? this.#tensor(layer.kNorm, true).pointer : 0;
+      const qNorm = layer.qNorm ? this.#float32(layer.qNorm) : 0;
+      const kNorm = layer.kNorm ? this.#float32(layer.kNorm) : 0;
       for (const slot of [layer.qNorm, layer.kNorm]) if (slot) yield this.#done(slot);
       const out = yield* this.#linear(layer.out);
       const mlpNorm = yield* this.#norm(layer.mlpNorm);
@@ -174,7 +188,7 @@ export class Packer {
     }
     const norm = yield* this.#norm(slots.norm);
     const head = shared ?? (yield* this.#linear(/** @type {Projection} */ (slots.head)));
-    const table = { table: own.pointer, packed: shared?.packed ?? 0, type: own.type };
+    const table = { table: own?.place ?? 0, packed: shared?.packed ?? 0, type: own?.type ?? 0 };
     return { embedding: table, positions, layers, norm, head };
   }
 
@@ -195,38 +209,30 @@ export class Packer {
   }
 
   /** @param {Resident} resident */
-  #addressOf(resident) {
+  #storageOf(resident) {
     const { backend, fn } = this.#context;
-    return /** @type {{ pointer: number, bias?: number }} */ (
-      /** @type {unknown} */ (Resident.storageOf(resident, backend, fn, 'weights'))
-    );
+    return Resident.storageOf(resident, backend, fn, 'weights');
   }
 
-  /**
-   * A tensor as it lies, in its own type or in float32.
-   * @param {Slot} slot @param {boolean} inFloat32
-   */
-  #tensor(slot, inFloat32) {
+  /** A tensor as it lies. @param {Slot} slot @param {boolean} isWide float32 in place of its own type */
+  #tensor(slot, isWide) {
     const { backend, fn } = this.#context;
     const given = this.#operand(slot);
-    const data = given.data ?? backend.read(fn, given).data;
-    const isWide = given.dtype === 'float32';
-    if (isWide || !inFloat32) {
-      const resident = this.#keep(backend.tensor(fn, data, given));
-      return { pointer: this.#addressOf(resident).pointer, type: typeNumber(given.dtype) };
-    }
-    const wide = { ...given, dtype: /** @type {const} */ ('float32'), isFloat16Array: false };
-    const resident = this.#keep(backend.tensor(fn, undefined, wide));
-    const narrow = backend.tensor(fn, data, given);
-    const { pointer } = this.#addressOf(resident);
-    backend.module._convert(this.#addressOf(narrow).pointer, typeNumber(given.dtype), pointer, 0, given.count);
-    narrow.dispose();
-    return { pointer, type: 0 };
+    const isNarrow = given.dtype !== 'float32';
+    /** @type {Tensor} */
+    const tensor = this.#keep(isWide && isNarrow ? this.#steps.widened(fn, given) : copyOf(backend, fn, given));
+    const { dtype } = tensor;
+    return { place: this.#steps.tensorAt(this.#storageOf(tensor), dtype), type: typeNumber(dtype) };
+  }
+
+  /** @param {Slot} slot @returns {Place} */
+  #float32(slot) {
+    return this.#tensor(slot, true).place;
   }
 
   /** @param {Norm} norm @returns {Generator<{ name: string, bytes: number }, NormPart>} */
   *#norm({ weight, bias }) {
-    const part = { weight: this.#tensor(weight, true).pointer, bias: bias ? this.#tensor(bias, true).pointer : 0 };
+    const part = { weight: this.#float32(weight), bias: bias ? this.#float32(bias) : 0 };
     yield this.#done(weight);
     if (bias) yield this.#done(bias);
     return part;
@@ -239,20 +245,22 @@ export class Packer {
     const bias = biases.length > 0 ? biases.map((slot) => this.#operand(slot)) : null;
     const N = weight.reduce((sum, { shape }) => sum + shape[0], 0);
     const K = weight[0].shape[1];
-    const { pointer, bias: biasPointer } = this.#addressOf(this.#keep(backend.packLinear(fn, { N, K, weight, bias })));
+    const packed = this.#storageOf(this.#keep(backend.packLinear(fn, { N, K, weight, bias })));
     for (const slot of [...weights, ...biases]) yield this.#done(slot);
-    return { N, K, packed: pointer, bias: biasPointer ?? 0 };
+    return { N, K, ...this.#steps.linearAt(packed) };
   }
 
   /** A weight stored [in, out], as [out, in]. @param {Slot} slot @returns {Operand} */
   #turned(slot) {
-    const { backend, fn } = this.#context;
     const given = this.#operand(slot);
     const [rows, columns] = given.shape;
-    const data = transpose(given.data ?? backend.read(fn, given).data, rows, columns);
-    return { ...given, storage: null, data, shape: [columns, rows] };
+    const data = transpose(/** @type {TensorData} */ (given.data), rows, columns);
+    return { ...given, data, shape: [columns, rows] };
   }
 }
+
+/** A resident copy, without one in between where it can be. @param {WasmBackend} backend @param {string} fn @param {Operand} given */
+const copyOf = (backend, fn, given) => (given.data ? backend.tensor(fn, given.data, given) : backend.keep(fn, given));
 
 /** @param {Operand} operand */
 const bytesIn = ({ dtype, count }) => count * (dtype === 'float32' ? 4 : 2);

@@ -12,8 +12,10 @@ import { attentionWeights } from './weights.js';
 /** @import { Part } from './operands.js' */
 /** @import { WebgpuBackend } from './backend.js' */
 
-/** Query rows up to this go through decode. */
+/** Query rows up to this go through decode; and up to the other where prefill would leave most of a device idle. */
 const kMostDecodeRows = 4;
+const kMostFewRows = 16;
+const kManyKeys = 1024;
 /** Workgroups that keep a large device busy: as many ranges of keys are formed as lead to them. */
 const kWantedGroups = 512;
 /** Keys of a range: fewer are not worth a merge. */
@@ -32,13 +34,22 @@ export function attention(backend, call) {
   if (out) {
     const part = operands.target(out);
     if (call.B * call.H * call.Tq > 0) {
-      const isFew = call.Tq <= kMostDecodeRows && call.D <= kMostDecodeChannels;
+      const isFew = isDecode(call);
       const all = { b0: 0, b1: call.B, h0: 0, h1: call.Hkv, i0: 0, i1: call.Tq };
       for (const range of plan.ranges(part, all)) (isFew ? runDecode : runPrefill)(plan, range, part);
     }
     output = operands.result(out, part);
   }
   return { output, weights, lse: lse && operands.fresh(plan.lse, lse) };
+}
+
+/**
+ * Prefill has one workgroup to a head and tile of rows; decode divides the keys among as many as there shall be.
+ * @param {AttentionCall} call
+ */
+function isDecode({ B, H, Tq, Tk, D }) {
+  if (D > kMostDecodeChannels) return false;
+  return Tq <= kMostDecodeRows || (Tq <= kMostFewRows && Tk >= kManyKeys && B * H < kWantedGroups);
 }
 
 /** @param {AttentionPlan} plan @param {Range} range @param {Part} part */

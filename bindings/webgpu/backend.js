@@ -8,6 +8,7 @@ import { appendTokens, cacheStorage, kCacheTypes, readRows, writeRows } from './
 import { runActivation, runLinear, runMerge, runNorm, runRope } from './layers.js';
 import { bufferOf, Operands, typedArray } from './operands.js';
 import { Recording } from './recording.js';
+import { GpuSteps } from './steps.js';
 
 /** @import { AttentionCall } from '../check-attention.js' */
 /** @import { AppendCall, CacheConfig, CacheState, CacheStorage, Held } from '../check-cache.js' */
@@ -21,7 +22,6 @@ import { Recording } from './recording.js';
 /** @import { CacheRows } from './cache.js' */
 
 const kUnsupported = Object.freeze({
-  Transformer: 'whole models run on wasm',
   'tensor.data': 'elements are on the GPU: await tensor.read()',
   'rope: tables': 'resident tensors are no tables: plain data is',
   "precision: 'int8'": 'products of queries and keys are in float32',
@@ -44,7 +44,9 @@ export class WebgpuBackend {
   /** @param {Gpu} gpu */
   constructor(gpu) {
     this.gpu = gpu;
-    const usage = () => ({ allocated: gpu.usage.bytes, total: gpu.usage.bytes });
+    /** Of models. */
+    this.steps = new GpuSteps(this);
+    const usage = () => ({ allocated: gpu.usage.bytes, total: gpu.usage.bytes + gpu.usage.idle });
     this.memory = {
       get usage() {
         return usage();
@@ -127,14 +129,14 @@ export class WebgpuBackend {
     else this.gpu.release(buffer);
   }
 
-  /** @param {string} fn @param {number} bytes @returns {GpuStorage} */
-  hold(fn, bytes) {
-    const buffer = this.gpu.buffer(fn, bytes);
+  /** Memory with anything in it. @param {number} bytes @returns {GpuStorage} */
+  hold(bytes) {
+    const buffer = this.recording.hold(bytes);
     return { owner: this, buffer, free: () => this.release(buffer) };
   }
 
   /**
-   * A resident tensor. `data`: its elements; null or undefined for zeros.
+   * A resident tensor. `data`: its elements; null for zeros, undefined for what is to be written first.
    * @param {string} fn @param {TensorData | null | undefined} data
    * @param {{ shape: readonly number[], count: number, dtype: Dtype, isFloat16Array: boolean }} of
    * @returns {Tensor}
@@ -142,7 +144,8 @@ export class WebgpuBackend {
   tensor(fn, data, of) {
     const { recording } = this.#begin(fn);
     const bytes = of.count * bytesOf(of.dtype);
-    const storage = this.hold(fn, bytes);
+    const storage = this.hold(bytes);
+    if (data === null) recording.clear(storage.buffer);
     if (data) recording.write(storage.buffer, /** @type {any} */ (data));
     const read = (/** @type {Tensor} */ tensor) => this.#readTensor(tensor, storage, of);
     return new Tensor(storage, of, /** @type {() => TensorData} */ (noView), read);
@@ -186,7 +189,7 @@ export class WebgpuBackend {
   keep(fn, operand) {
     const { operands } = this.#begin(fn);
     const of = { shape: operand.shape, count: operand.count, dtype: /** @type {const} */ ('float32') };
-    const tensor = this.tensor(fn, null, { ...of, isFloat16Array: false });
+    const tensor = this.tensor(fn, undefined, { ...of, isFloat16Array: false });
     const buffer = bufferOf(Tensor.storageOf(tensor, this, fn, 'tensor'));
     operands.convert(operands.part(operand), { buffer, first: 0, dtype: 'float32' }, operand.count);
     return tensor;
@@ -207,7 +210,7 @@ export class WebgpuBackend {
   packLinear(fn, { N, K, weight, bias }) {
     const { operands } = this.#begin(fn);
     const size = Math.ceil((N * K) / 4) * 4; // so that the bias begins with a vector of four
-    const held = this.hold(fn, (size + N) * 4);
+    const held = this.hold((size + N) * 4);
     let first = 0;
     for (const operand of [weight].flat()) {
       operands.convert(operands.part(operand), f32(held.buffer, first), operand.count);

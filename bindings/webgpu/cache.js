@@ -11,6 +11,7 @@ import { Lists } from './plan.js';
 /** @import { Operand } from '../check.js' */
 /** @import { Dtype } from '../types.js' */
 /** @import { WebgpuBackend } from './backend.js' */
+/** @import { Placed } from './recording.js' */
 
 /** What a snapshot keeps: bytes that are there when the call has ended. @typedef {{ parts: Uint8Array[] }} CacheRows */
 
@@ -24,10 +25,10 @@ export function cacheStorage(backend, fn, { B, Hkv, D, Dv, capacity, dtype }) {
   // Whole vectors of four: a token never shares a word with another, and is read by vectors.
   const [keyToken, valueToken] = [D, Dv].map((width) => Math.ceil(width / 4) * 4);
   const tokens = B * Hkv * capacity;
-  const keys = backend.hold(fn, tokens * keyToken * unit);
+  const keys = backend.hold(tokens * keyToken * unit);
   let values;
   try {
-    values = backend.hold(fn, tokens * valueToken * unit);
+    values = backend.hold(tokens * valueToken * unit);
   } catch (error) {
     keys.free();
     throw error;
@@ -46,22 +47,22 @@ export function appendTokens(backend, call) {
   const { keys, values, keyToken, valueToken } = state.storage;
   const lists = new Lists(backend);
   const listed = { first: lists.add(first), lengths: lists.add(lengths) };
-  const buffer = lists.upload();
+  const placed = lists.upload();
   const { D, Dv } = state.config;
-  store(backend, call, { source: k, strides: kStrides, width: D, token: keyToken, to: bufferOf(keys) }, listed, buffer);
+  store(backend, call, { source: k, strides: kStrides, width: D, token: keyToken, to: bufferOf(keys) }, listed, placed);
   store(
     backend,
     call,
     { source: v, strides: vStrides, width: Dv, token: valueToken, to: bufferOf(values) },
     listed,
-    buffer,
+    placed,
   );
 }
 
 /**
  * @param {WebgpuBackend} backend @param {AppendCall} call
  * @param {{ source: Operand, strides: Strides, width: number, token: number, to: GPUBuffer }} tokens
- * @param {{ first: number, lengths: number }} listed @param {GPUBuffer} lists
+ * @param {{ first: number, lengths: number }} listed @param {Placed} lists
  */
 function store({ recording, operands, gpu }, { state, T }, { source, strides, width, token, to }, listed, lists) {
   const { B, Hkv, capacity, window, sinkTokens } = state.config;
@@ -94,7 +95,7 @@ function store({ recording, operands, gpu }, { state, T }, { source, strides, wi
           ...{ to_batch: (Hkv * capacity * token) / perWord, to_head: (capacity * token) / perWord },
           to_token: token / perWord,
         },
-        bindings: [part.binding, { buffer: lists }, { ...place.binding, isWritten: true }],
+        bindings: [part.binding, lists, { ...place.binding, isWritten: true }],
         groups: Math.ceil(count / kThreads),
       });
     }

@@ -1,4 +1,5 @@
-// One thread for each value or word: conversion between types, storing tokens in a cache, RoPE, activations, means.
+// One thread for each value or word: conversion between types, storing tokens in a cache, RoPE, activations, means, rows
+// of an embedding, zeros.
 import { Layout } from './layout.js';
 import { constants, erf, groupNumber, loader, tanhExact } from './shared.wgsl.js';
 
@@ -93,49 +94,57 @@ ${thread}`;
 
 export const ropeLayout = new Layout({
   i32: 'H T D rotary style tokens_first',
-  u32: 'count start x_first out_first table_batch sin_first',
+  u32: 'count first_vector set_size set_stride x_first out_first table_batch cos_first sin_first',
 });
 
 /**
- * y1 = x1 cos − x2 sin, y2 = x2 cos + x1 sin; one thread a channel, in the order of memory, from element `start` on.
- * Tables of cos and sin stand in one buffer. `tokens_first`: x is [B, T, H, D], else [B, H, T, D].
+ * y1 = x1 cos − x2 sin, y2 = x2 cos + x1 sin; one thread a pair, or a channel that no pair has. Vectors of D channels
+ * stand side by side in sets of `set_size`, the sets `set_stride` apart. `tokens_first`: they are [B, T, H], else
+ * [B, H, T]. `inPlace`: there is no `x`, `out` is read.
+ * @param {{ inPlace: boolean }} shape
  */
-export const rope = () => /* wgsl */ `
+export const rope = ({ inPlace }) => /* wgsl */ `
 override kType: u32;
 ${ropeLayout.wgsl}
-@group(0) @binding(1) var<storage, read> x: array<vec4<u32>>;
-@group(0) @binding(2) var<storage, read> tables: array<f32>;
-@group(0) @binding(3) var<storage, read_write> out: array<f32>;
-${groupNumber}${loader('x', 'kType')}
+${inPlace ? '' : '@group(0) @binding(1) var<storage, read> x: array<vec4<u32>>;'}
+@group(0) @binding(2) var<storage, read> cosines: array<f32>;
+@group(0) @binding(3) var<storage, read> sines: array<f32>;
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+${groupNumber}${inPlace ? 'fn load_x(at: u32) -> f32 { return out[at]; }' : loader('x', 'kType')}
 fn run(n: u32) {
-  let at = p.start + n;
-  let c = at % u32(p.D);
-  let vector = at / u32(p.D);
+  let pairs = u32(p.rotary) / 2u;
+  let parts = u32(p.D) - pairs;
+  let part = n % parts;
+  let vector = p.first_vector + n / parts;
+  let place = vector / p.set_size * p.set_stride + vector % p.set_size * u32(p.D);
+  let source = p.x_first + place;
+  let target_at = p.out_first + place;
+  if (part >= pairs) {
+    out[target_at + part + pairs] = load_x(source + part + pairs);
+    return;
+  }
   let b = vector / u32(p.H * p.T);
   let t = select(vector, vector / u32(p.H), p.tokens_first != 0) % u32(p.T);
-  let own = load_x(p.x_first + at);
-  var y = own;
-  let pairs = u32(p.rotary) / 2u;
-  if (c < 2u * pairs) {
-    let is_half = p.style == 1;
-    let is_second = select((c & 1u) == 1u, c >= pairs, is_half);
-    let pair = select(c >> 1u, select(c, c - pairs, c >= pairs), is_half);
-    let distance = select(1u, pairs, is_half);
-    let other = load_x(p.x_first + select(at + distance, at - distance, is_second));
-    let entry = b * p.table_batch + t * pairs + pair;
-    let sine = tables[p.sin_first + entry];
-    y = own * tables[entry] + other * select(-sine, sine, is_second);
-  }
-  out[p.out_first + at] = y;
+  let entry = b * p.table_batch + t * pairs + part;
+  let cosine = cosines[p.cos_first + entry];
+  let sine = sines[p.sin_first + entry];
+  let is_half = p.style == 1;
+  let one = select(2u * part, part, is_half);
+  let other = one + select(1u, pairs, is_half);
+  let x1 = load_x(source + one);
+  let x2 = load_x(source + other);
+  out[target_at + one] = x1 * cosine - x2 * sine;
+  out[target_at + other] = x2 * cosine + x1 * sine;
 }
 ${thread}`;
 
 export const activationLayout = new Layout({ i32: 'kind has_gate', u32: 'count x_first gate_first out_first' });
 
-export const activation = () => /* wgsl */ `
+/** `x` or `gate` that is `out` itself is not bound a second time. @param {{ x: boolean, gate: boolean }} inPlace */
+export const activation = (inPlace) => /* wgsl */ `
 ${activationLayout.wgsl}
-@group(0) @binding(1) var<storage, read> x: array<f32>;
-@group(0) @binding(2) var<storage, read> gate: array<f32>;
+${inPlace.x ? '' : '@group(0) @binding(1) var<storage, read> x: array<f32>;'}
+${inPlace.gate ? '' : '@group(0) @binding(2) var<storage, read> gate: array<f32>;'}
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
 ${groupNumber}${tanhExact}${erf}
 // e^-|v| never overflows.
@@ -144,7 +153,7 @@ fn silu(v: f32) -> f32 {
   return v * select(1.0, e, v < 0.0) / (1.0 + e);
 }
 fn run(n: u32) {
-  let v = x[p.x_first + n];
+  let v = ${inPlace.x ? 'out' : 'x'}[p.x_first + n];
   var y = 0.0;
   if (p.kind == 0) {
     y = silu(v);
@@ -153,7 +162,7 @@ fn run(n: u32) {
   } else {
     y = 0.5 * v * (1.0 + tanh_exact((v + v * v * v * 0.044715) * 0x1.988454p-1f));
   }
-  if (p.has_gate != 0) { y *= gate[p.gate_first + n]; }
+  if (p.has_gate != 0) { y *= ${inPlace.gate ? 'out' : 'gate'}[p.gate_first + n]; }
   out[p.out_first + n] = y;
 }
 ${thread}`;
@@ -175,4 +184,36 @@ fn run(n: u32) {
     out[n] = bitcast<u32>(bitcast<f32>(sum) + bitcast<f32>(bits) * p.share);
   }
 }
+${thread}`;
+
+export const embeddingLayout = new Layout({
+  u32: `count width row0 row_end table_first tokens_first positions_first has_positions out_first`,
+});
+
+/** out = table[token] + position, rows of `width`, of the tokens whose rows of the table are bound: row0 … row_end − 1. */
+export const embedding = () => /* wgsl */ `
+override kType: u32;
+${embeddingLayout.wgsl}
+@group(0) @binding(1) var<storage, read> table: array<vec4<u32>>;
+@group(0) @binding(2) var<storage, read> tokens: array<u32>;
+@group(0) @binding(3) var<storage, read> positions: array<f32>;
+@group(0) @binding(4) var<storage, read_write> out: array<f32>;
+${groupNumber}${loader('table', 'kType')}
+fn run(n: u32) {
+  let token = tokens[p.tokens_first + n / p.width];
+  if (token < p.row0 || token >= p.row_end) { return; }
+  var y = load_table(p.table_first + token * p.width + n % p.width);
+  if (p.has_positions != 0u) { y += positions[p.positions_first + n]; }
+  out[p.out_first + n] = y;
+}
+${thread}`;
+
+export const clearLayout = new Layout({ u32: 'count width stride out_first' });
+
+/** Zeros in the first `width` values of rows that are `stride` apart. */
+export const clear = () => /* wgsl */ `
+${clearLayout.wgsl}
+@group(0) @binding(1) var<storage, read_write> out: array<f32>;
+${groupNumber}
+fn run(n: u32) { out[p.out_first + n / p.width * p.stride + n % p.width] = 0.0; }
 ${thread}`;

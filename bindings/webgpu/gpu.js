@@ -1,8 +1,8 @@
 // One GPU device: how it is got, what it can do, its buffers and pipelines, and its loss.
 import { AttentionError } from '../errors.js';
+import { BufferPool, kUsage } from './pool.js';
 
-/** Values of GPUBufferUsage and GPUMapMode, which are globals in browsers only. */
-export const kUsage = { mapRead: 0x1, copySource: 0x4, copyTarget: 0x8, uniform: 0x40, storage: 0x80 };
+/** GPUMapMode.READ, a global in browsers only. */
 const kMapRead = 0x1;
 
 /** What is asked for: at most this, and never above what the adapter has. */
@@ -76,8 +76,7 @@ export class Gpu {
   #pipelines = new Map();
   /** After dispose() of the instance. */
   isClosed = false;
-  /** Buffers that are there. @type {Set<GPUBuffer>} */
-  #buffers = new Set();
+  #pool;
 
   /** @param {GPUDevice} device @param {unknown} info of its adapter @param {boolean} isOwn not the caller's */
   constructor(device, info, isOwn) {
@@ -85,6 +84,7 @@ export class Gpu {
     this.isOwn = isOwn;
     this.adapter = nameOf(info);
     this.limits = device.limits;
+    this.#pool = new BufferPool(device);
     const language = globalThis.navigator?.gpu?.wgslLanguageFeatures;
     this.features = {
       f16: device.features.has('shader-f16'),
@@ -92,8 +92,8 @@ export class Gpu {
       subgroups: device.features.has(/** @type {any} */ ('subgroups')) && Boolean(language?.has('subgroup_id')),
       timestamps: device.features.has('timestamp-query'),
     };
-    /** For the parameters of shaders. @type {GPUBuffer | null} */
-    this.parameters = null;
+    /** Small data of calls: one buffer for all of them, because the queue keeps the order of writes and work. @type {GPUBuffer | null} */
+    this.smallData = null;
     /** Why the device went away, once it has. @type {AttentionError | null} */
     this.lost = null;
     /** Never resolves; rejects when the device goes away. @type {Promise<never>} */
@@ -102,7 +102,7 @@ export class Gpu {
         if (this.isClosed) return;
         const why = reason?.message || reason?.reason || 'unknown';
         this.lost = new AttentionError('DEVICE_LOST', `webgpu: the device must stay, got lost (${why})`);
-        this.#buffers.clear();
+        this.#pool.forget();
         this.#pipelines.clear();
         reject(this.lost);
       });
@@ -110,29 +110,47 @@ export class Gpu {
     this.loss.catch(() => {}); // whoever waits for it is told; nobody else needs to be
   }
 
-  /** Bytes and number of the buffers that are there. */
+  /** Bytes of the buffers in use, and of those that wait in the pool. */
   get usage() {
-    let bytes = 0;
-    for (const buffer of this.#buffers) bytes += buffer.size;
-    return { bytes, buffers: this.#buffers.size };
+    return this.#pool.usage;
   }
 
   /**
-   * A buffer of at least `bytes`, a multiple of 16, zeros in it.
+   * A buffer of at least `bytes`, a multiple of 16. What is in it is left over from another use, unless it is new.
    * @param {string} fn @param {number} bytes @param {number} [usage]
    * @returns {GPUBuffer}
    */
   buffer(fn, bytes, usage = kUsage.storage | kUsage.copySource | kUsage.copyTarget) {
     const size = Math.max(16, Math.ceil(bytes / 16) * 16);
     if (size > this.limits.maxBufferSize) throw this.outOfMemory(fn, size);
-    const buffer = this.device.createBuffer({ size, usage });
-    this.#buffers.add(buffer);
-    return buffer;
+    return this.#pool.take(size, usage);
+  }
+
+  /** The same in one of few sizes, so that calls of about the same size share it. @param {string} fn @param {number} bytes @param {number} [usage] */
+  temporary(fn, bytes, usage) {
+    const most = Math.min(this.limits.maxBufferSize, this.limits.maxStorageBufferBindingSize);
+    const size = sizeClass(bytes);
+    return this.buffer(fn, size <= most ? size : bytes, usage);
   }
 
   /** @param {GPUBuffer} buffer */
   release(buffer) {
-    if (this.#buffers.delete(buffer)) buffer.destroy();
+    this.#pool.give(buffer);
+  }
+
+  /** A buffer that can't be used again. @param {GPUBuffer} buffer */
+  discard(buffer) {
+    this.#pool.discard(buffer);
+  }
+
+  /** Whether the device has said that it could make the buffer. @param {GPUBuffer} buffer */
+  isProven(buffer) {
+    return this.#pool.isProven(buffer);
+  }
+
+  /** Buffers that the device has made without an error. @param {readonly GPUBuffer[]} buffers */
+  vouchFor(buffers) {
+    this.#pool.vouchFor(buffers);
   }
 
   /** @param {string} fn @param {number} bytes @param {unknown} [cause] */
@@ -164,8 +182,9 @@ export class Gpu {
 
   /** @param {GPUBuffer} buffer @param {number} bytes @returns {Promise<ArrayBuffer>} a copy */
   async read(buffer, bytes) {
-    await buffer.mapAsync(kMapRead, 0, buffer.size);
-    const copy = buffer.getMappedRange(0, buffer.size).slice(0, bytes);
+    const size = Math.ceil(bytes / 4) * 4;
+    await buffer.mapAsync(kMapRead, 0, size);
+    const copy = buffer.getMappedRange(0, size).slice(0, bytes);
     buffer.unmap();
     return copy;
   }
@@ -173,9 +192,14 @@ export class Gpu {
   /** Lets go of all buffers, and of the device unless it is the caller's. */
   close() {
     this.isClosed = true;
-    for (const buffer of this.#buffers) buffer.destroy();
-    this.#buffers.clear();
+    this.#pool.close();
     this.#pipelines.clear();
     if (this.isOwn) this.device.destroy();
   }
+}
+
+/** Four sizes to each power of two: at most a quarter more than is needed. @param {number} bytes */
+export function sizeClass(bytes) {
+  const step = Math.max(64, 2 ** (Math.floor(Math.log2(Math.max(1, bytes - 1))) - 2));
+  return Math.ceil(bytes / step) * step;
 }

@@ -3,6 +3,9 @@
 // linear: register-tiled, 4·TY rows × 32 outputs by 8 × TY threads of 4 × 4 each; x and weight pass through workgroup
 // memory, 32 inputs at a time. linearRows: up to four rows; sixteen threads share an output and read its weights
 // side by side, each weight once. Cost: 2 M N K flops.
+//
+// 4 × 4 outputs a thread, 8 × 8 threads and 32 inputs a step are what TensorFlow.js and onnxruntime take on every GPU;
+// llama.cpp has come back to 4 × 4 from 8 × 8, which needs twice the registers.
 import { Layout } from './layout.js';
 import { floatLoader, groupNumber } from './shared.wgsl.js';
 
@@ -11,12 +14,13 @@ export const linearLayout = new Layout({
   u32: 'x_first weight_first bias_first residual_first out_first groups blocks n_begin',
 });
 
-const header = /* wgsl */ `
+/** `inPlace`: the residual is `out` itself. @param {boolean} inPlace */
+const header = (inPlace) => /* wgsl */ `
 ${linearLayout.wgsl}
 @group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> weight: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
-@group(0) @binding(4) var<storage, read> residual: array<f32>;
+${inPlace ? '' : '@group(0) @binding(4) var<storage, read> residual: array<f32>;'}
 @group(0) @binding(5) var<storage, read_write> out: array<f32>;
 ${groupNumber}
 ${floatLoader('x')}${floatLoader('weight')}
@@ -25,14 +29,14 @@ fn store(m: i32, n: i32, sum: f32) {
   var y = sum;
   if (p.has_bias != 0) { y += bias[p.bias_first + u32(n)]; }
   let at = u32(m) * u32(p.N) + u32(n);
-  if (p.has_residual != 0) { y += residual[p.residual_first + at]; }
+  if (p.has_residual != 0) { y += ${inPlace ? 'out' : 'residual'}[p.residual_first + at]; }
   out[p.out_first + at] = y;
 }
 `;
 
-/** @param {{ ty: number }} shape */
-export const linear = ({ ty }) => /* wgsl */ `
-${header}
+/** @param {{ ty: number, inPlace: boolean }} shape */
+export const linear = ({ ty, inPlace }) => /* wgsl */ `
+${header(inPlace)}
 const TX = 8u;
 const TY = ${ty}u;
 const THREADS = TX * TY;
@@ -83,8 +87,9 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
 /** Outputs of a workgroup of linearRows. */
 export const kRowsOutputs = 16;
 
-export const linearRows = () => /* wgsl */ `
-${header}
+/** @param {{ inPlace: boolean }} shape */
+export const linearRows = ({ inPlace }) => /* wgsl */ `
+${header(inPlace)}
 const THREADS = 64u;
 var<workgroup> work: array<vec4<f32>, 4u * THREADS>;
 

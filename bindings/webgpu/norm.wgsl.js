@@ -6,15 +6,18 @@ import { constants, groupNumber } from './shared.wgsl.js';
 
 export const normLayout = new Layout({
   i32: 'width kind has_weight has_bias',
-  u32: 'groups x_first weight_first bias_first out_first',
+  u32: 'groups set_size set_stride x_first weight_first bias_first out_first',
   f32: 'epsilon',
 });
 
-/** @param {{ subgroups: boolean }} shape */
-export const norm = ({ subgroups }) => /* wgsl */ `
+/**
+ * Rows stand side by side in sets of `set_size`, the sets `set_stride` apart. `inPlace`: there is no `x`, `out` is read.
+ * @param {{ subgroups: boolean, inPlace: boolean }} shape
+ */
+export const norm = ({ subgroups, inPlace }) => /* wgsl */ `
 ${subgroups ? 'enable subgroups;\nrequires subgroup_id;' : ''}
 ${normLayout.wgsl}
-@group(0) @binding(1) var<storage, read> x: array<f32>;
+${inPlace ? '' : '@group(0) @binding(1) var<storage, read> x: array<f32>;'}
 @group(0) @binding(2) var<storage, read> weight: array<f32>;
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
 @group(0) @binding(4) var<storage, read_write> out: array<f32>;
@@ -23,7 +26,8 @@ const THREADS = 64u;
 var<workgroup> partial: array<f32, THREADS>;
 ${subgroups ? bySubgroups : byThreads}
 
-fn centred(at: u32, mean: f32, rest: f32) -> f32 { return x[at] - mean - rest; }
+fn input(at: u32) -> f32 { return ${inPlace ? 'out' : 'x'}[at]; }
+fn centred(at: u32, mean: f32, rest: f32) -> f32 { return input(at) - mean - rest; }
 
 fn scale_row(start: u32, to: u32, width: u32, mean: f32, rest: f32, own: Own) {
   var square = 0.0;
@@ -43,17 +47,17 @@ fn scale_row(start: u32, to: u32, width: u32, mean: f32, rest: f32, own: Own) {
 fn softmax_row(start: u32, to: u32, width: u32, own: Own) {
   var top = kLowest;
   for (var c = own.local; c < width; c += THREADS) {
-    if (!is_minus_infinity(x[start + c])) { top = max(top, x[start + c]); }
+    if (!is_minus_infinity(input(start + c))) { top = max(top, input(start + c)); }
   }
   top = row_max(top, own);
   var sum = 0.0;
   for (var c = own.local; c < width; c += THREADS) {
-    if (!is_minus_infinity(x[start + c])) { sum += exp(x[start + c] - top); }
+    if (!is_minus_infinity(input(start + c))) { sum += exp(input(start + c) - top); }
   }
   sum = row_sum(sum, own);
   for (var c = own.local; c < width; c += THREADS) {
     var y = 0.0;
-    if (!is_minus_infinity(x[start + c])) { y = exp(x[start + c] - top) / sum; }
+    if (!is_minus_infinity(input(start + c))) { y = exp(input(start + c) - top) / sum; }
     out[to + c] = y;
   }
 }
@@ -65,19 +69,20 @@ fn main(@builtin(workgroup_id) id: vec3<u32>, @builtin(num_workgroups) groups: v
   if (row >= p.groups) { return; }
   let own = Own(local${subgroups ? ', subgroup, subgroups' : ''});
   let width = u32(p.width);
-  let start = p.x_first + row * width;
-  let to = p.out_first + row * width;
+  let place = row / p.set_size * p.set_stride + row % p.set_size * width;
+  let start = p.x_first + place;
+  let to = p.out_first + place;
   if (p.kind == 2) {
     softmax_row(start, to, width, own);
   } else if (p.kind == 0) {
     scale_row(start, to, width, 0.0, 0.0, own);
   } else {
     var sum = 0.0;
-    for (var c = local; c < width; c += THREADS) { sum += x[start + c]; }
+    for (var c = local; c < width; c += THREADS) { sum += input(start + c); }
     let mean = row_sum(sum, own) / f32(width);
     // What rounding left out of the mean counts where the mean is large beside the differences from it.
     var rest = 0.0;
-    for (var c = local; c < width; c += THREADS) { rest += x[start + c] - mean; }
+    for (var c = local; c < width; c += THREADS) { rest += input(start + c) - mean; }
     scale_row(start, to, width, mean, row_sum(rest, own) / f32(width), own);
   }
 }

@@ -4,13 +4,13 @@ import { partOf } from '../frame.js';
 import { fromHalf } from '../half.js';
 import { bytesOf, typeNumber } from '../memory.js';
 import { convert, convertLayout, kThreads } from './elementwise.wgsl.js';
-import { kAlignment } from './recording.js';
+import { kAlignment } from './small-data.js';
 
 /** @import { Operand, Output } from '../check.js' */
 /** @import { Dtype } from '../types.js' */
 /** @import { Storage } from '../tensor.js' */
 /** @import { Gpu } from './gpu.js' */
-/** @import { Binding, Recording } from './recording.js' */
+/** @import { Binding, Placed, Recording } from './recording.js' */
 
 /** @typedef {Storage & { buffer: GPUBuffer }} GpuStorage */
 
@@ -19,9 +19,17 @@ import { kAlignment } from './recording.js';
 /** @param {Storage} storage */
 export const bufferOf = (storage) => /** @type {GpuStorage} */ (storage).buffer;
 
+/** @param {Placed} placed @param {Dtype} [dtype] @returns {Part} */
+export const placedPart = ({ buffer, offset }, dtype = 'float32') => ({
+  ...{ buffer, dtype },
+  first: offset / bytesOf(dtype),
+});
+
 export class Operands {
   #gpu;
   #recording;
+  /** @type {Placed | null} */
+  #unused = null;
 
   /** @param {Gpu} gpu @param {Recording} recording */
   constructor(gpu, recording) {
@@ -33,7 +41,7 @@ export class Operands {
   part(operand) {
     const { storage, dtype, start } = operand;
     if (storage) return { buffer: bufferOf(storage), first: start, dtype };
-    return { buffer: this.#recording.upload(partOf(operand)), first: 0, dtype };
+    return placedPart(this.#recording.upload(partOf(operand)), dtype);
   }
 
   /** The operand as float32. @param {Operand} operand @returns {Part} */
@@ -108,6 +116,12 @@ export class Operands {
     return { buffer };
   }
 
+  /** For a binding that a shader declares and won't read in this call. */
+  get unused() {
+    this.#unused ??= this.#recording.upload(new Float32Array(4));
+    return this.#unused;
+  }
+
   /** float32 elements that a binding holds, wherever they begin. */
   get mostFloats() {
     return this.#gpu.limits.maxStorageBufferBindingSize / 4 - kAlignment;
@@ -134,7 +148,9 @@ export class Operands {
    * @returns {Part}
    */
   target(out) {
-    if (out.storage && out.dtype === 'float32') return { buffer: bufferOf(out.storage), first: 0, dtype: 'float32' };
+    if (out.storage && out.dtype === 'float32') {
+      return { buffer: bufferOf(out.storage), first: out.start ?? 0, dtype: 'float32' };
+    }
     return { buffer: this.#recording.temporary(out.count * 4), first: 0, dtype: 'float32' };
   }
 

@@ -1,5 +1,6 @@
 // What the dispatches of one attention call share: operands, lists, parameters, and the parts that a device can bind.
 import { typeNumber } from '../memory.js';
+import { placedPart } from './operands.js';
 
 /** @import { AttentionCall, Strides } from '../check-attention.js' */
 /** @import { Operand } from '../check.js' */
@@ -41,11 +42,11 @@ export class Lists {
 
   upload() {
     const { recording } = this.#backend;
-    const buffer = recording.upload(Int32Array.from(this.#words));
+    const placed = recording.upload(Int32Array.from(this.#words));
     for (const { part, at, count } of this.#resident) {
-      recording.copy(part.buffer, part.first * 4, buffer, at * 4, count * 4);
+      recording.copy(part.buffer, part.first * 4, placed.buffer, placed.offset + at * 4, count * 4);
     }
-    return buffer;
+    return placed;
   }
 }
 
@@ -68,7 +69,7 @@ export class AttentionPlan {
     /** @type {Part | null} */
     this.mask = null;
     if (mask?.allowed) {
-      this.mask = { buffer: backend.recording.upload(mask.allowed), first: 0, dtype: 'float32' };
+      this.mask = placedPart(backend.recording.upload(mask.allowed));
     } else if (mask?.added) {
       this.mask = operands.float32(mask.added);
     }
@@ -87,7 +88,7 @@ export class AttentionPlan {
       heads: lists.add(weights?.heads),
       rows: lists.add(weights?.rows),
     };
-    this.lists = { buffer: lists.upload() };
+    this.lists = lists.upload();
     const lseCount = call.lse ? call.lse.count : 0;
     this.lse = { buffer: backend.recording.temporary(lseCount * 4), first: 0, dtype: /** @type {const} */ ('float32') };
   }

@@ -1,7 +1,8 @@
 // One call: the dispatches and copies that it records, the buffers that it needs meanwhile, and the results that are
 // read back when the device is done. What is recorded is submitted at once, so calls run in the order they were made.
 import { AttentionError } from '../errors.js';
-import { kUsage } from './gpu.js';
+import { kUsage } from './pool.js';
+import { SmallData } from './small-data.js';
 
 /** @import { Gpu } from './gpu.js' */
 /** @import { Layout } from './layout.js' */
@@ -11,6 +12,8 @@ import { kUsage } from './gpu.js';
  * @typedef {{ buffer: GPUBuffer, offset?: number, size?: number, isWritten?: boolean }} Binding
  */
 
+/** Data in a part of a buffer that begins where a binding may. @typedef {{ buffer: GPUBuffer, offset: number, size: number }} Placed */
+
 /**
  * @typedef {object} Dispatch
  * @property {string} name of the shader, with what its text depends on
@@ -18,13 +21,9 @@ import { kUsage } from './gpu.js';
  * @property {Record<string, number>} [constants]
  * @property {Layout} layout
  * @property {Record<string, number>} values
- * @property {Binding[]} bindings from number 1 on
+ * @property {(Binding | null)[]} bindings from number 1 on; null for what the shader doesn't declare
  * @property {number} groups
  */
-
-const kParameterBytes = 2 ** 16;
-/** What offsets of bindings must be multiples of, on any device. */
-export const kAlignment = 256;
 
 export class Recording {
   #gpu;
@@ -33,8 +32,9 @@ export class Recording {
   #pass = null;
   /** To be let go of after the call. @type {GPUBuffer[]} */
   #temporary = [];
-  /** @type {{ buffer: GPUBuffer, bytes: DataView<ArrayBuffer>, used: number } | null} */
-  #parameters = null;
+  /** Taken in this call, for as long as it is. @type {GPUBuffer[]} */
+  #taken = [];
+  #smallData;
   /** @type {{ buffer: GPUBuffer, bytes: number, take: (copy: ArrayBuffer) => void }[]} */
   #reads = [];
   /** The function that messages name. */
@@ -43,13 +43,22 @@ export class Recording {
   /** @param {Gpu} gpu */
   constructor(gpu) {
     this.#gpu = gpu;
+    this.#smallData = new SmallData(gpu, this);
     for (const filter of kFilters) gpu.device.pushErrorScope(filter);
     this.#encoder = gpu.device.createCommandEncoder();
   }
 
-  /** A buffer for the time of the call. @param {number} bytes */
-  temporary(bytes) {
-    const buffer = this.#gpu.buffer(this.fn, bytes);
+  /** A buffer for longer than the call. @param {number} bytes @param {number} [usage] */
+  hold(bytes, usage) {
+    const buffer = this.#gpu.buffer(this.fn, bytes, usage);
+    this.#taken.push(buffer);
+    return buffer;
+  }
+
+  /** A buffer for the time of the call, with anything in it. @param {number} bytes @param {number} [usage] */
+  temporary(bytes, usage) {
+    const buffer = this.#gpu.temporary(this.fn, bytes, usage);
+    this.#taken.push(buffer);
     this.#temporary.push(buffer);
     return buffer;
   }
@@ -59,11 +68,18 @@ export class Recording {
     this.#temporary.push(buffer);
   }
 
-  /** Data in a buffer for the time of the call. @param {ArrayBufferView & { length: number }} data */
+  /** Data for the time of the call. @param {ArrayBufferView & { length: number }} data @returns {Placed} */
   upload(data) {
+    if (SmallData.takes(data.byteLength)) return this.#smallData.place(data);
     const buffer = this.temporary(data.byteLength);
     this.write(buffer, data);
-    return buffer;
+    return { buffer, offset: 0, size: buffer.size };
+  }
+
+  /** Zeros in a whole buffer. @param {GPUBuffer} buffer */
+  clear(buffer) {
+    this.#endPass();
+    this.#encoder.clearBuffer(buffer);
   }
 
   /** @param {GPUBuffer} buffer @param {ArrayBufferView} data */
@@ -83,12 +99,15 @@ export class Recording {
     if (groups === 0) return;
     const { device } = this.#gpu;
     const pipeline = this.#gpu.pipeline(name, code, constants);
-    const parameters = this.#place(layout, values);
+    const parameters = this.#smallData.parameters(layout, values);
     const apart = this.#withoutAliases(bindings);
-    const entries = [parameters, ...apart].map(({ buffer, offset = 0, size }, binding) => ({
-      binding,
-      resource: { buffer, offset, size: size ?? buffer.size - offset },
-    }));
+    /** @type {GPUBindGroupEntry[]} */
+    const entries = [];
+    [parameters, ...apart].forEach((part, binding) => {
+      if (!part) return;
+      const { buffer, offset = 0, size = buffer.size - offset } = /** @type {Binding} */ (part);
+      entries.push({ binding, resource: { buffer, offset, size } });
+    });
     this.#pass ??= this.#encoder.beginComputePass();
     this.#pass.setPipeline(pipeline);
     this.#pass.setBindGroup(0, device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries }));
@@ -96,13 +115,13 @@ export class Recording {
     this.#pass.dispatchWorkgroups(x, Math.ceil(groups / x));
   }
 
-  /** A shader may not read a buffer that it writes: reads a copy instead. @param {Binding[]} bindings */
+  /** A shader may not read a buffer that it writes: reads a copy instead. @param {(Binding | null)[]} bindings */
   #withoutAliases(bindings) {
-    const written = bindings.filter(({ isWritten }) => isWritten).map(({ buffer }) => buffer);
+    const written = bindings.flatMap((binding) => (binding?.isWritten ? [binding.buffer] : []));
     /** @type {Map<Binding, Binding>} */
     const copies = new Map();
     return bindings.map((binding) => {
-      if (binding.isWritten || !written.includes(binding.buffer)) return binding;
+      if (!binding || binding.isWritten || !written.includes(binding.buffer)) return binding;
       const known = copies.get(binding);
       if (known) return known;
       const { buffer, offset = 0, size = buffer.size - offset } = binding;
@@ -112,38 +131,6 @@ export class Recording {
       copies.set(binding, copy);
       return copy;
     });
-  }
-
-  /** @param {Layout} layout @param {Record<string, number>} values @returns {Binding} */
-  #place(layout, values) {
-    if (!this.#parameters || this.#parameters.used + layout.bytes > kParameterBytes) {
-      this.#writeParameters();
-      this.#parameters = {
-        buffer: this.#parameterBuffer(),
-        bytes: new DataView(new ArrayBuffer(kParameterBytes)),
-        used: 0,
-      };
-    }
-    const { buffer, bytes, used } = this.#parameters;
-    layout.write(bytes, used, values);
-    this.#parameters.used = Math.ceil((used + layout.bytes) / kAlignment) * kAlignment;
-    return { buffer, offset: used, size: layout.bytes };
-  }
-
-  /** The queue keeps the order of writes and work, so one buffer serves all calls that are not very long. */
-  #parameterBuffer() {
-    const usage = kUsage.uniform | kUsage.copyTarget;
-    if (!this.#parameters && this.#gpu.parameters) return this.#gpu.parameters;
-    const buffer = this.#gpu.buffer(this.fn, kParameterBytes, usage);
-    if (!this.#parameters) this.#gpu.parameters = buffer;
-    else this.#temporary.push(buffer);
-    return buffer;
-  }
-
-  #writeParameters() {
-    if (!this.#parameters) return;
-    const { buffer, bytes, used } = this.#parameters;
-    this.#gpu.device.queue.writeBuffer(buffer, 0, bytes.buffer, 0, used);
   }
 
   /** Bytes from one buffer to another; all numbers are multiples of four. @param {GPUBuffer} from @param {number} fromOffset @param {GPUBuffer} to @param {number} toOffset @param {number} bytes */
@@ -167,8 +154,8 @@ export class Recording {
       take(new ArrayBuffer(0));
       return;
     }
-    const staging = this.#gpu.buffer(this.fn, bytes, kUsage.mapRead | kUsage.copyTarget);
-    this.#temporary.push(staging);
+    const staging = this.#gpu.temporary(this.fn, bytes, kUsage.mapRead | kUsage.copyTarget);
+    this.#taken.push(staging);
     this.copy(buffer, offset, staging, 0, Math.ceil(bytes / 4) * 4);
     this.#reads.push({ buffer: staging, bytes, take });
   }
@@ -177,19 +164,23 @@ export class Recording {
   async finish() {
     const { device } = this.#gpu;
     this.#endPass();
-    this.#writeParameters();
+    this.#smallData.write();
     device.queue.submit([this.#encoder.finish()]);
     const scopes = kFilters.map(() => device.popErrorScope());
     const reads = this.#reads.map(({ buffer, bytes }) => this.#gpu.read(buffer, bytes));
-    if (reads.length === 0) this.#clear(); // what was submitted keeps what it needs
+    this.#clear((buffer) => this.#gpu.isProven(buffer)); // the next call comes behind this one
     for (const read of reads) read.catch(() => {}); // an error of a scope says more
     try {
       await Promise.race([this.#gpu.loss, this.#check(scopes)]);
+      this.#gpu.vouchFor(this.#taken);
       const copies = await Promise.race([this.#gpu.loss, Promise.all(reads)]);
       this.#reads.forEach(({ take }, n) => {
         take(copies[n]);
       });
+      for (const { buffer } of this.#reads) this.#gpu.release(buffer);
     } catch (error) {
+      this.#smallData.fail();
+      for (const { buffer } of this.#reads) this.#gpu.discard(buffer); // it may still be waiting to be mapped
       if (this.#gpu.isClosed) {
         const message = `${this.fn}: the instance must not be disposed of before its calls have ended, got dispose()`;
         throw new AttentionError('DISPOSED', message, { cause: error });
@@ -218,11 +209,18 @@ export class Recording {
   abandon() {
     this.#endPass();
     for (const _ of kFilters) this.#gpu.device.popErrorScope().catch(() => {});
+    for (const { buffer } of this.#reads) this.#gpu.discard(buffer);
+    this.#smallData.fail();
     this.#clear();
   }
 
-  #clear() {
-    for (const buffer of this.#temporary.splice(0)) this.#gpu.release(buffer);
+  /** @param {(buffer: GPUBuffer) => boolean} [isFree] */
+  #clear(isFree = () => true) {
+    const all = this.#temporary.splice(0);
+    for (const buffer of all) {
+      if (isFree(buffer)) this.#gpu.release(buffer);
+      else this.#temporary.push(buffer);
+    }
   }
 }
 

@@ -8,7 +8,7 @@ const visit = useBrowser();
 
 /** A value for each setting that is none of the defaults. */
 const kOther = {
-  model: 'untrained',
+  ...{ model: 'untrained', backend: 'webgpu' },
   text: 'a & b = 100 %',
   added: [300, 17],
   off: [[2, 2]],
@@ -43,12 +43,12 @@ test('each setting is written and read, alone and with all others', () => {
 
 test('nonsense is the default', () => {
   const hash =
-    '#added=1.x&view=all&show=7&mass=2&mass=&arcs=-1&rows=a&zoom=1,2&write=1,2,3&scale=x&temp=0&cap=-1&window=-2&cell=1';
+    '#added=1.x&view=all&show=7&mass=2&mass=&arcs=-1&rows=a&zoom=1,2&write=1,2,3&scale=x&temp=0&cap=-1&window=-2&cell=1&backend=gpu';
   assert.deepEqual(settingsFromHash(hash), kDefaults);
 });
 
 test('a deep link brings all of it up, and the page writes the same address again', async () => {
-  const { model, text, heads, causal, rope, seed, ...trained } = kOther;
+  const { model, backend, text, heads, causal, rope, seed, ...trained } = kOther;
   const wanted = { ...kDefaults, ...trained, mask: true };
   const hash = hashFromSettings({ ...wanted, focus: { row: 33, column: 5 }, locked: true });
   await visit(hash, {}, async (page) => {

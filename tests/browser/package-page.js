@@ -1,4 +1,4 @@
-// A page that has the package's own modules, as they are written and without a bundler, for any browser.
+// A page that has the files of the package, without a bundler, for any browser.
 import { resolve } from 'node:path';
 import { serve } from '../../tools/serve.js';
 
@@ -9,5 +9,6 @@ export const servePackage = () => serve(resolve(import.meta.dirname, '../..'), {
 
 /** Runs in the page. */
 export async function bringPackage() {
-  window.packageEntry = await import('/bindings/index.js');
+  window.packageEntry = await import('/dist/index.js');
+  ({ Transformer: window.Transformer } = await import('/dist/transformer.js'));
 }

@@ -1,5 +1,5 @@
 // The trained model of the page in float64.
-import { readSafetensors } from '../../bindings/safetensors.js';
+import { readSafetensors } from 'attention-wasm/safetensors';
 import { transformer } from '../support/oracle-transformer.js';
 import { shipped } from '../support/shipped-model.js';
 import { valuesOf } from '../support/tensors.js';

@@ -10,21 +10,21 @@ import { kBrowserFlags, kWebgpuFlags } from './flags.js';
 
 const kPageFolder = resolve(import.meta.dirname, '../../build/page');
 
-/** The browser of the tests. */
-export const launch = () =>
+/** The browser of the tests. @param {{ webgpu?: boolean }} [options] without `webgpu` there is no adapter */
+export const launch = ({ webgpu = true } = {}) =>
   chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    args: [...kBrowserFlags, ...kWebgpuFlags],
+    args: webgpu ? [...kBrowserFlags, ...kWebgpuFlags] : kBrowserFlags,
   });
 
 /**
  * A browser and a server of the built page for the tests of one file.
- * @param {Parameters<typeof serve>[1]} [serverOptions]
+ * @param {Parameters<typeof serve>[1]} [serverOptions] @param {Parameters<typeof launch>[0]} [browserOptions]
  * @returns `visit(path, options, body)`: opens the page, hands it to `body` when it has computed, and closes it again;
  *   `options` are Playwright's for a context (viewport, colorScheme, …), and `arrange`, which gets the page before it
  *   opens; `wait: false`, to have it before it has computed; `tolerated`, a pattern of complaints that are meant
  */
-export function useBrowser(serverOptions) {
+export function useBrowser(serverOptions, browserOptions) {
   /** @type {import('playwright-core').Browser} */
   let browser;
   /** @type {Awaited<ReturnType<typeof serve>>} */
@@ -35,7 +35,7 @@ export function useBrowser(serverOptions) {
       'the page is not built: run npm test, which does that first',
     );
     server = await serve(kPageFolder, serverOptions);
-    browser = await launch();
+    browser = await launch(browserOptions);
   });
   after(async () => {
     await browser?.close();
@@ -90,7 +90,7 @@ export function stateOf(page) {
     await session.settled();
     const { state, run, candidates, model, info } = session;
     const plain = ({ data, shape }) => ({ data: Array.from(data), shape: Array.from(shape) });
-    const { tokens, ids, prompt, total, layers, heads, causal, rules, changed, milliseconds, layer } = run;
+    const { tokens, ids, prompt, total, layers, heads, causal, rules, changed, milliseconds, layer, build } = run;
     const weights = [];
     for (let i = 0; i < layers * heads && tokens.length > 0; i++) {
       const matrix = await session.matrixOf({ of: [[Math.floor(i / heads), i % heads]] });
@@ -98,7 +98,7 @@ export function stateOf(page) {
     }
     return {
       ...{ state, tokens, ids, prompt, total, layers, heads, causal, rules, changed, milliseconds, candidates, model },
-      ...{ info, weights },
+      ...{ info, weights, build },
       layer: layer && {
         ...{ x: plain(layer.x), output: plain(layer.output), config: layer.config },
         stateDict: Object.fromEntries(Object.entries(layer.stateDict).map(([name, tensor]) => [name, plain(tensor)])),

@@ -2,16 +2,30 @@
 
 /** Runs in the page; gives it `watchedDevice` and `outcome`. */
 export function arrange() {
-  /** A device that counts what is asked of it; `limits` stand in for its own, and bindings are held to them. */
-  window.watchedDevice = async (limits = {}) => {
+  /**
+   * A device that counts what is asked of it; `limits` stand in for its own, and bindings are held to them.
+   * `requiredLimits` are asked of the adapter.
+   */
+  window.watchedDevice = async (limits = {}, requiredLimits = {}) => {
     const adapter = await navigator.gpu.requestAdapter();
     const device = await adapter.requestDevice({
+      requiredLimits,
       requiredFeatures: adapter.features.has('subgroups') ? ['subgroups'] : [],
     });
     const own = {};
     for (const name in device.limits) own[name] = device.limits[name];
     Object.defineProperty(device, 'limits', { value: { ...own, ...limits } });
-    const seen = { created: 0, destroyed: 0, live: 0, pipelines: 0, reads: 0, bound: 0, groups: [], code: '' };
+    const seen = {
+      created: 0,
+      destroyed: 0,
+      live: 0,
+      pipelines: 0,
+      reads: 0,
+      submits: 0,
+      bound: 0,
+      groups: [],
+      code: '',
+    };
     const wrap = (object, name, make) => {
       object[name] = make(object[name].bind(object));
     };
@@ -29,6 +43,10 @@ export function arrange() {
         return map(...given);
       });
       return buffer;
+    });
+    wrap(device.queue, 'submit', (submit) => (...given) => {
+      ++seen.submits;
+      submit(...given);
     });
     wrap(device, 'createComputePipeline', (create) => (descriptor) => {
       ++seen.pipelines;

@@ -168,7 +168,7 @@ describe('ONNX operators, webgpu', () => {
   const g = random(12);
   const inputs = { Q: g.tensor([2, 4, 5, 8]), K: g.tensor([2, 2, 7, 8]), V: g.tensor([2, 2, 7, 6]) };
   onBothTest('Attention and RotaryEmbedding', inputs, async (attention, given) => {
-    const { onnxAttention, onnxRotaryEmbedding } = await import('/bindings/onnx.js');
+    const { onnxAttention, onnxRotaryEmbedding } = await import('/dist/onnx.js');
     const { Y, qk_matmul_output } = await onnxAttention(
       attention,
       { ...given, attn_mask: { data: new Float32Array(35).fill(0.5), shape: [5, 7] } },

@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import puppeteer from 'puppeteer-core';
 import { bringPackage, kPageName, servePackage } from '../browser/package-page.js';
 import { attentionCases } from '../support/cases.js';
+import { configs, weightsFor } from '../support/models.js';
 import { assertClose } from '../support/tensors.js';
 import { pack, unpack } from './wire.js';
 
@@ -94,6 +95,40 @@ test('F-097: tiles are in float16 where tensors are, and only there', async () =
     return seen;
   });
   assert.deepEqual(counts, [0, 1]);
+});
+
+describe('whole models in Firefox give what wasm gives', () => {
+  for (const name of ['LLaMA, all biases, untied, own head size', 'Qwen3, norms of queries and keys', 'GPT-2']) {
+    test(name, async () => {
+      const config = configs[name];
+      const text = pack({ config, weights: weightsFor(config), tokens: [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8] });
+      const { webgpu, wasm } = unpack(
+        await page.evaluate(async (given) => {
+          window.attention ??= await window.packageEntry.load({ backend: 'webgpu' });
+          window.wasm ??= await window.packageEntry.load({ threads: 1 });
+          const { config: of, weights, tokens } = window.unpack(given);
+          const answers = {};
+          for (const backend of ['attention', 'wasm']) {
+            const model = await window.Transformer.load(window[backend], { config: of, weights });
+            const cache = await model.createCache({ capacity: 12 });
+            const whole = await model.forward(tokens.slice(0, 11), {
+              cache,
+              logits: 'all',
+              capture: { attention: true },
+            });
+            const { logits } = await model.forward(tokens.slice(11), { cache });
+            answers[backend === 'wasm' ? 'wasm' : 'webgpu'] = { whole, logits };
+          }
+          return window.pack(answers);
+        }, text),
+      );
+      assertClose(webgpu.whole.logits, wasm.whole.logits, { absolute: 1e-4, relative: 1e-5 });
+      assertClose(webgpu.logits, wasm.logits, { absolute: 1e-4, relative: 1e-5 });
+      webgpu.whole.attention.forEach(({ weights }, l) => {
+        assertClose(weights, wasm.whole.attention[l].weights, { absolute: 1e-4, what: `layer ${l}` });
+      });
+    });
+  }
 });
 
 describe('F-100: scaledDotProductAttention in Firefox gives what the oracle gives', () => {

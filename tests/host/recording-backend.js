@@ -15,6 +15,10 @@ Frame.prototype.place = function (name, bytes) {
 
 const kBlock = 16;
 
+/** Fields that are floats, which stand in a word of their bits. */
+const kFloats = new Set(['scale', 'softcap']);
+const floatOf = (word) => new Float32Array(Int32Array.of(word).buffer)[0];
+
 export class RecordingBackend extends WasmBackend {
   /** The fields of the last call. */
   #fields = null;
@@ -24,7 +28,6 @@ export class RecordingBackend extends WasmBackend {
     const module = {
       wasmMemory: { buffer: new ArrayBuffer(64) },
       _dotOfBytes: () => true, // so that every case of the table can be described
-      _layouts: () => 0, // the memory is all zeros: an empty list
       _allocate: (bytes) => {
         module.wasmMemory.buffer = new ArrayBuffer(kBlock + bytes);
         return kBlock;
@@ -34,13 +37,10 @@ export class RecordingBackend extends WasmBackend {
       _attention: () => {},
     };
     super(module);
-    const struct = {
-      write: (_words, _pointer, fields) => {
-        this.#fields = fields;
-      },
-      set: () => {},
+    this.memory.fill = (fields) => {
+      this.#fields = fields;
+      return 0;
     };
-    this.memory.structs = { Attention: struct };
   }
 
   #takeArrays() {
@@ -60,7 +60,9 @@ export class RecordingBackend extends WasmBackend {
   record(call) {
     placed = new Map();
     this.attention(call);
-    const scalars = Object.entries(this.#fields).filter(([name]) => !placed.has(name));
+    const scalars = Object.entries(this.#fields)
+      .filter(([name]) => !placed.has(name))
+      .map(([name, word]) => [name, kFloats.has(name) ? floatOf(word) : word]);
     return { fields: new Map(scalars), arrays: this.#arrays };
   }
 }

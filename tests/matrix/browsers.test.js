@@ -7,8 +7,8 @@ import { assertResult, exercise, project, serveOnce, toServer } from './support.
 
 const kMap = JSON.stringify({
   imports: {
-    'attention-wasm': '/node_modules/attention-wasm/bindings/index.js',
-    'attention-wasm/worker': '/node_modules/attention-wasm/bindings/worker.js',
+    'attention-wasm': '/node_modules/attention-wasm/dist/index.js',
+    'attention-wasm/worker': '/node_modules/attention-wasm/dist/worker.js',
     'attention-wasm/inline': '/node_modules/attention-wasm/dist/inline.js',
   },
 });

@@ -222,8 +222,7 @@ describe('E-083: Rollup', () => {
   // Without a plugin Rollup does not look into node_modules: the entries name the files.
   const byFile = (text) =>
     text.replaceAll(/'attention-wasm(\/[\w-]+)?'/g, (_, entry = '/index') => {
-      const file = entry === '/inline' ? 'dist/inline.js' : `bindings${entry}.js`;
-      return `'./node_modules/attention-wasm/${file}'`;
+      return `'./node_modules/attention-wasm/dist${entry}.js'`;
     });
   leavesFilesBehind(async (entries, withWasm) => {
     const { root, out } = prepared(

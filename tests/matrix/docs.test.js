@@ -13,7 +13,7 @@ test('every public name has a page, and the guides are there', async () => {
   const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   for (const entry of ['index', 'worker', 'transformer', 'safetensors', 'onnx']) {
     assert(entry === 'index' || exports[`./${entry}`], entry);
-    for (const name of Object.keys(await import(`../../bindings/${entry}.js`))) {
+    for (const name of Object.keys(await import(`../../dist/${entry}.js`))) {
       const pages = ['classes', 'functions', 'variables'].flatMap((kind) =>
         ['index', entry].map((module) => join(root, 'build/docs', kind, `${module}.${name}.html`)),
       );

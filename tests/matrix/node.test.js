@@ -76,6 +76,6 @@ test('the tarball holds what is shipped, and no script runs at its installation'
   assert.deepEqual(Object.keys(dependencies), []);
   const files = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const kinds = new Set(files.map(({ name }) => name.replace(/^.*?(\.d)?(\.\w+)?$/, '$1$2')));
-  assert.deepEqual([...kinds].sort(), ['', '.d.ts', '.js', '.json', '.md', '.wasm']);
+  assert.deepEqual([...kinds].sort(), ['', '.d.ts', '.js', '.json', '.map', '.md', '.wasm']);
   assert(!files.some(({ name }) => /post\.js|library\.js|\.cpp/.test(name)));
 });

@@ -1,5 +1,5 @@
 // Rotations that are refused.
-import { ropeFrequencies } from '../../bindings/index.js';
+import { ropeFrequencies } from '../support/package.js';
 import { f32, q, v } from './zeros.js';
 
 const rope = { style: 'half' };

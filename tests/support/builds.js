@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { relaxedSimd } from 'wasm-feature-detect';
-import { load } from '../../bindings/index.js';
+import { load } from './package.js';
 
 const hasRelaxed = await relaxedSimd();
 

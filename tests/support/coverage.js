@@ -1,4 +1,6 @@
-// Which lines of the package have run since this module was loaded, by the engine's own counters.
+// Which lines of the package have run since this module was loaded, by the engine's own counters. It brings the package
+// from its sources.
+import './sources.js';
 import { readFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,6 @@
 // What the tests of load() share.
 import assert from 'node:assert/strict';
-import { AttentionError, load } from '../../bindings/index.js';
+import { AttentionError, load } from './package.js';
 
 const row = { data: Float32Array.of(1, 2), shape: [1, 2] };
 

@@ -7,6 +7,7 @@ import {
   type MultiHeadAttention,
   type Tensor,
 } from 'attention-wasm';
+import { Transformer } from 'attention-wasm/transformer';
 
 const data = new Float32Array(24);
 const x = { data, shape: [1, 2, 3, 4] };
@@ -34,7 +35,18 @@ const projected: Float32Array = (await mha.forward(x, { cache })).output.data;
 const packed = await gpu.packLinear(x);
 const halves: Uint16Array = (await gpu.linear({ data: new Uint16Array(4), shape: [1, 4] }, packed)).data;
 
+const model = await Transformer.load(gpu, { config: {}, weights: new ArrayBuffer(0) });
+const tokens = await model.createCache({ capacity: 8 });
+const logits: Float32Array = (await model.forward([1], { cache: tokens })).logits.data;
+// @ts-expect-error: a promise on the GPU
+model.forward([1]).logits;
+await tokens.restore(await tokens.snapshot());
+for await (const { token } of model.generate([1], { maxTokens: 1, cache: tokens })) console.log(token);
+const lens: Float32Array = (await model.logitLens(x)).data;
+
 const either = await load({ backend: 'auto' });
+const perhaps = await Transformer.load(either, { config: {}, weights: new ArrayBuffer(0) });
+const row: Float32Array = (await perhaps.forward([1])).logits.data;
 const awaited: Float32Array = (await either.softmax(x)).data;
 // @ts-expect-error: may be a promise
 either.softmax(x).data;
@@ -46,4 +58,4 @@ const read: Float32Array = plain.tensor(data, [24]).read();
 gpu.dispose();
 
 console.log(capabilities.unsupported, resident, copy, early, lse, values, chain, attended, length, layer, projected);
-console.log(halves, awaited, backend, now, read);
+console.log(halves, awaited, backend, now, read, logits, lens, row);

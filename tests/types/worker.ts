@@ -14,6 +14,10 @@ import {
   WorkerMultiHeadAttention,
   WorkerPackedLinear,
   WorkerTensor,
+  WorkerTransformer,
+  WorkerTransformerCache,
+  type WorkerTransformerOptions,
+  type WorkerTransformerSnapshot,
 } from 'attention-wasm/worker';
 import { serveWorker } from 'attention-wasm/worker-host';
 
@@ -45,6 +49,25 @@ await cache.restore(snapshot);
 await layer.loadStateDict({ in_proj_weight: x });
 const hidden: Float32Array = (await layer.forward(x, { cache })).output.data;
 const counts: [number, Int32Array] = [cache.length, cache.positions];
+const decoder: WorkerTransformerOptions = {
+  config: {},
+  weights: {},
+  onProgress: ({ loaded, total }) => loaded / total,
+};
+const model: WorkerTransformer = await WorkerTransformer.load(attention, decoder);
+const read: WorkerTransformerCache = await model.createCache({ capacity: 8, dtype: 'int8' });
+for await (const { token, logits } of model.generate([1], {
+  maxTokens: 2,
+  cache: read,
+  signal: AbortSignal.timeout(9),
+})) {
+  console.log(token + logits.data.length + read.length);
+}
+const held: WorkerTransformerSnapshot = await read.snapshot();
+await read.restore(held);
+const logits: Float32Array = (await model.forward([1, 2], { cache: read, capture: { hidden: true } })).logits.data;
+// @ts-expect-error: the cache of a layer is none of a model
+await model.forward([1], { cache });
 tensor.dispose();
 attention.dispose();
 await serveWorker();
@@ -55,6 +78,7 @@ export {
   errorCodes,
   hidden,
   info,
+  logits,
   output,
   projected,
   result,
@@ -63,4 +87,6 @@ export {
   WorkerMultiHeadAttention,
   WorkerPackedLinear,
   WorkerTensor,
+  WorkerTransformer,
+  WorkerTransformerCache,
 };

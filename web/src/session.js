@@ -15,7 +15,7 @@ import { kDefaults } from './state.js';
 /** Settings after which the model runs again, or the matrix alone. @type {readonly (keyof State)[]} */
 // biome-ignore format: two subjects, two lines
 const kRerun = [
-  'model', 'text', 'added', 'off', 'heads', 'causal', 'rope', 'seed',
+  'model', 'backend', 'text', 'added', 'off', 'heads', 'causal', 'rope', 'seed',
   'mask', 'scale', 'temperature', 'rotary', 'softcap', 'window',
 ];
 /** @type {readonly (keyof State)[]} */
@@ -44,18 +44,36 @@ export function createSession(store, shown, engine, stored) {
   let measuring = Promise.resolve();
   let nextLayer = 0;
   let isStopped = false;
-  const matrices = createMatrices((view) => engine.ask('matrix', { model: store.state.model, view }));
+  const matrices = createMatrices((view) => {
+    const { model, backend } = store.state;
+    return engine.ask('matrix', { model, backend, view });
+  });
 
   const current = () => (store.state.model === 'untrained' ? null : (known[store.state.model] ?? null));
   const isReady = () => build !== null && (store.state.model === 'untrained' || current() !== null);
 
+  /** @param {Progress} progress */
+  const showProgress = (progress) => shown.set({ progress });
+
   /** @param {unknown} error */
   const fail = (error) => shown.set({ failure: error instanceof Error ? error.message : String(error) });
 
+  /** The GPU can't be used, or no more: wasm computes, and the reason is told. @param {unknown} error */
+  async function refuseGpu(error) {
+    const { code, message } = /** @type {{ code?: string, message: string }} */ (error);
+    const isLost = code === 'DEVICE_LOST';
+    shown.set({
+      ...{ progress: null, writing: null },
+      gpuRefusal: isLost ? `The GPU went away (${message}).` : `WebGPU can’t be used here: ${message}.`,
+    });
+    await engine.ask('leaveGpu');
+    store.set({ backend: 'wasm' }); // and computes
+  }
+
   /** What the model is asked. */
   function wantedRun() {
-    const { model, text, added, off, mask, scale, temperature, rotary, softcap, window } = store.state;
-    return { model, text, added, off, change: { mask, scale, temperature, rotary, softcap, window } };
+    const { model, backend, text, added, off, mask, scale, temperature, rotary, softcap, window } = store.state;
+    return { model, backend, text, added, off, change: { mask, scale, temperature, rotary, softcap, window } };
   }
 
   /** The matrix of a run, and what else has to change with it. @param {Run} run @param {Partial<Shown>} more */
@@ -91,11 +109,13 @@ export function createSession(store, shown, engine, stored) {
     async run() {
       const { heads, causal, rope, seed } = store.state;
       const language = current();
-      const run = await engine.ask('run', { ...wantedRun(), layer: { heads, causal, rope, seed } });
+      const layer = { heads, causal, rope, seed };
+      const run = await engine.ask('run', { ...wantedRun(), layer }, showProgress);
+      shown.set({ progress: null });
       if (wanted.has('run')) return;
       const isOther = !sameSizes(run, shown.state.run);
       await showRun(run, {
-        ...{ build, model: language?.info ?? null, failure: '', isStored: false },
+        ...{ build: run.build ?? build, model: language?.info ?? null, failure: '', isStored: false },
         ...(isOther && { thumbnails: [], candidates: [], lens: [] }),
         ...(!language && { scores: null, candidates: [], lens: [] }),
       });
@@ -110,11 +130,11 @@ export function createSession(store, shown, engine, stored) {
 
     /** What comes after the row in focus, and what each layer would say. */
     async row() {
-      const { model, focus, lens } = store.state;
+      const { model, backend, focus, lens } = store.state;
       if (!current() || !shown.state.run?.tokens.length) return shown.set({ candidates: [], lens: [] });
       const { row } = focus;
-      const candidates = await engine.ask('predict', { model, row });
-      const layers = lens ? await engine.ask('lens', { model, row }) : [];
+      const candidates = await engine.ask('predict', { model, backend, row });
+      const layers = lens ? await engine.ask('lens', { model, backend, row }) : [];
       if (!wanted.has('run')) shown.set({ candidates, lens: layers, nextRow: row });
     },
 
@@ -123,8 +143,8 @@ export function createSession(store, shown, engine, stored) {
       const { run } = shown.state;
       const layer = nextLayer;
       if (!run || layer >= run.layers) return;
-      const { model, hideFirst } = store.state;
-      const part = await engine.ask('thumbnails', { model, layer, side: thumbnailPixels(), hideFirst });
+      const { model, backend, hideFirst } = store.state;
+      const part = await engine.ask('thumbnails', { model, backend, layer, side: thumbnailPixels(), hideFirst });
       if (wanted.has('run') || layer !== nextLayer) return;
       const thumbnails = Array.from({ length: run.layers }, (_, l) => shown.state.thumbnails[l] ?? null);
       thumbnails[layer] = part;
@@ -134,7 +154,7 @@ export function createSession(store, shown, engine, stored) {
     },
 
     async write() {
-      const { model, writing: settings, added } = store.state;
+      const { model, backend, writing: settings, added } = store.state;
       if (model === 'untrained' || !current()) return;
       const ids = [...added];
       isStopped = false;
@@ -142,7 +162,7 @@ export function createSession(store, shown, engine, stored) {
       try {
         await engine.ask('startWriting', { ...wantedRun(), settings });
         while (!isStopped && !wanted.has('run')) {
-          const step = await engine.ask('writeNext', { model });
+          const step = await engine.ask('writeNext', { model, backend });
           if (!step || wanted.has('run')) break;
           ids.push(step.id);
           const last = step.run.tokens.length - 1;
@@ -165,7 +185,8 @@ export function createSession(store, shown, engine, stored) {
       try {
         await jobs[job]();
       } catch (error) {
-        fail(error);
+        if (store.state.backend === 'webgpu') await refuseGpu(error);
+        else fail(error);
       }
     }
     running = null;
@@ -208,9 +229,6 @@ export function createSession(store, shown, engine, stored) {
     if (has('lens')) want('row');
     else if (has('focus') && state.focus.row !== shown.state.nextRow) rest.ask(undefined);
   });
-
-  /** @param {Progress} progress */
-  const showProgress = (progress) => shown.set({ progress });
 
   return {
     compute,
@@ -265,13 +283,14 @@ export function createSession(store, shown, engine, stored) {
         newOnly: false,
       });
       const whole = run && viewOf({ ...store.state, ...plain }, run);
-      return whole ? engine.ask('matrix', { model: store.state.model, view: { ...whole, ...view } }) : null;
+      const { model, backend } = store.state;
+      return whole ? engine.ask('matrix', { model, backend, view: { ...whole, ...view } }) : null;
     },
 
     /** The logit lens on a row of the run that is shown, whether the page shows it or not. @param {number} row */
     lensAt(row) {
-      const { model } = store.state;
-      return model === 'untrained' ? Promise.resolve([]) : engine.ask('lens', { model, row });
+      const { model, backend } = store.state;
+      return model === 'untrained' ? Promise.resolve([]) : engine.ask('lens', { model, backend, row });
     },
 
     /** Until the views show what the latest settings ask for. */
@@ -309,9 +328,13 @@ export function createSession(store, shown, engine, stored) {
     get model() {
       return current()?.info ?? null;
     },
-    /** What came up: version, build, threads, and why not better. */
+    /** What came up on wasm: version, build, threads, and why not better. */
     get info() {
       return build;
+    },
+    /** Why the GPU doesn't compute, if it was chosen and can't. */
+    get gpuRefusal() {
+      return shown.state.gpuRefusal;
     },
   };
 }

@@ -20,6 +20,7 @@ import { allHeads, createStore } from './state.js';
  * @property {{ before: Effect | null, after: Effect | null }} effects null where it is being measured
  * @property {Progress | null} progress
  * @property {string} failure
+ * @property {string} gpuRefusal why the GPU doesn't compute, after it was chosen
  * @property {boolean} isStored the stored example, before anything is computed
  * @property {{ count: number, token: string } | null} writing tokens so far, and the last one
  */
@@ -30,7 +31,7 @@ const kMostThumbnailPixels = 128;
 
 export const kNothingShown = /** @type {Shown} */ ({
   ...{ build: null, model: null, run: null, matrix: null, view: null, thumbnails: [], candidates: [], lens: [] },
-  ...{ nextRow: 0, scores: null, effects: { before: null, after: null }, progress: null, failure: '' },
+  ...{ nextRow: 0, scores: null, effects: { before: null, after: null }, progress: null, failure: '', gpuRefusal: '' },
   ...{ isStored: false, writing: null },
 });
 

@@ -2,10 +2,11 @@
 import { kAsTrained } from './engine/rules.js';
 
 /** @import { WritingSettings } from './engine/writing.js' */
-/** @import { HeadName, WhatIf } from './types.js' */
+/** @import { BackendName, HeadName, WhatIf } from './types.js' */
 /**
  * @typedef {object} Choices
  * @property {'trained' | 'own' | 'untrained'} model
+ * @property {BackendName} backend what computes
  * @property {string} text
  * @property {number[]} added ids of tokens behind the text: what the model has written
  * @property {HeadName[]} off heads that are switched off, in order
@@ -35,7 +36,7 @@ export const kHeadChoices = [1, 2, 4, 8];
 
 /** @type {Readonly<Settings>} */
 export const kDefaults = {
-  model: 'trained',
+  ...{ model: 'trained', backend: 'wasm' },
   text: 'blue seven window candle river stone. blue seven window candle river',
   ...{ added: [], off: [] },
   ...{ heads: 4, causal: false, rope: false, seed: 1 },
@@ -141,6 +142,7 @@ const kForms = {
     write: (name) => (name === 'own' ? '' : name),
     read: oneOf('', ['trained', 'untrained']).read,
   },
+  backend: oneOf('backend', ['wasm', 'webgpu']),
   text: { key: 'text', write: String, read: (text) => text.slice(0, kLongestText) },
   added: integers('added', '.'),
   at: { key: 'head', write: (head) => head.join('.'), read: (text) => headsFrom(text)[0] },

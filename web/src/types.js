@@ -17,6 +17,7 @@
  * @property {Rule[]} rules of each layer
  * @property {boolean} changed whether it differs from the model as it was trained
  * @property {number} milliseconds that the kernels took; 0 for the stored example
+ * @property {BuildInfo} [build] what computed it
  * @property {{ first: number, second: number, difference: number } | null} [twins] two equal tokens of the untrained
  *   layer, and by how much their rows differ in any head
  * @property {{ x: Tensor, output: Tensor, stateDict: Record<string, Tensor>, config: Record<string, any> }} [layer] what the
@@ -81,7 +82,9 @@
  * @property {number} lossTokens
  */
 
-/** @typedef {{ version: string, backend: string, simd: string, threads: number, reasons: readonly string[] }} BuildInfo */
+/** @typedef {'wasm' | 'webgpu'} BackendName */
+
+/** What computes; `bytes` of its memory are in use. @typedef {{ version: string, backend: string, simd: string, threads: number, adapter?: string, reasons: readonly string[], bytes: number }} BuildInfo */
 
 /**
  * @typedef {object} ModelInfo

@@ -17,7 +17,7 @@ export function createEngine() {
     if (progress) return call?.onProgress?.(progress);
     waiting.delete(id);
     if (error === undefined) call?.resolve(result);
-    else call?.reject(new Error(error));
+    else call?.reject(Object.assign(new Error(error.message), { code: error.code }));
   });
   worker.addEventListener('error', ({ message }) => {
     for (const { reject } of waiting.values()) reject(new Error(message || 'the worker did not start'));

@@ -39,7 +39,7 @@ export class LanguageModel {
   /** @type {Writing | null} */
   #writing = null;
 
-  /** @param {Attention} attention @param {Transformer} model @param {Tokenizer} tokenizer @param {ModelInfo} info */
+  /** On the GPU kernels and model give promises. @param {Attention} attention @param {Transformer} model @param {Tokenizer} tokenizer @param {ModelInfo} info */
   constructor(attention, model, tokenizer, info) {
     this.#attention = attention;
     this.#model = model;
@@ -102,18 +102,18 @@ export class LanguageModel {
     return { ids, tokens: ids.map((id) => this.#name(id)) };
   }
 
-  /** @param {Wanted} wanted @returns {Run} */
-  run({ text, added, off, change }) {
+  /** @param {Wanted} wanted @returns {Promise<Run>} */
+  async run({ text, added, off, change }) {
     const { ids, prompt, total } = this.#idsOf(text, added);
     const changed = off.length > 0 || !isAsTrained(change);
     let milliseconds = 0;
     this.#shown = null;
     if (ids.length > 0) {
       const start = performance.now();
-      const result = this.forward(ids, off, kKept, 'last', change);
+      const result = await this.forward(ids, off, kKept, 'last', change);
       milliseconds = performance.now() - start;
       const after = this.passOf(result, change);
-      const before = changed ? this.passOf(this.forward(ids, [], kKept), kAsTrained) : after;
+      const before = changed ? this.passOf(await this.forward(ids, [], kKept), kAsTrained) : after;
       this.#shown = { before, after };
     }
     return this.#runOf(ids, { prompt, total, change, changed, milliseconds });
@@ -156,25 +156,25 @@ export class LanguageModel {
     return this.#shown && { source: this.#shown.after.source, before: this.#shown.before.source };
   }
 
-  /** @param {Float32Array} states [rows, width] @returns {Float32Array[]} probabilities of each row */
-  #probabilities(states) {
+  /** @param {Float32Array} states [rows, width] @returns {Promise<Float32Array[]>} probabilities of each row */
+  async #probabilities(states) {
     const { width, vocabulary } = this.#info;
     const rows = states.length / width;
-    const { data } = this.#model.logitLens({ data: states, shape: [rows, width] });
+    const { data } = await this.#model.logitLens({ data: states, shape: [rows, width] });
     return Array.from({ length: rows }, (_, row) => softmax(data.subarray(row * vocabulary, (row + 1) * vocabulary)));
   }
 
   /**
    * The tokens that are likeliest after a row of the last run, of the model as it was trained and as it was changed.
-   * @param {number} row @returns {Candidate[]}
+   * @param {number} row @returns {Promise<Candidate[]>}
    */
-  predict(row) {
+  async predict(row) {
     const { width, layers } = this.#info;
     const shown = this.#shown;
     if (!shown || (row + 1) * width > shown.after.hidden[layers].length) return [];
     const rowOf = (/** @type {Pass} */ { hidden }) => hidden[layers].slice(row * width, (row + 1) * width);
-    const [after] = this.#probabilities(rowOf(shown.after));
-    const [before] = shown.before === shown.after ? [after] : this.#probabilities(rowOf(shown.before));
+    const [after] = await this.#probabilities(rowOf(shown.after));
+    const [before] = shown.before === shown.after ? [after] : await this.#probabilities(rowOf(shown.before));
     const weight = (/** @type {number} */ id) => Math.max(before[id], after[id]);
     return likeliest(after, kCandidates, weight).map((id) => ({
       ...{ token: this.#name(id), id },
@@ -182,8 +182,8 @@ export class LanguageModel {
     }));
   }
 
-  /** The logit lens on a row of the last run. @param {number} row @returns {LensLayer[]} */
-  lens(row) {
+  /** The logit lens on a row of the last run. @param {number} row @returns {Promise<LensLayer[]>} */
+  async lens(row) {
     const { width } = this.#info;
     const { hidden } = this.#shown?.after ?? { hidden: [] };
     if (hidden.length === 0 || (row + 1) * width > hidden[0].length) return [];
@@ -191,7 +191,7 @@ export class LanguageModel {
     hidden.forEach((layer, l) => {
       states.set(layer.subarray(row * width, (row + 1) * width), l * width);
     });
-    return this.#probabilities(states).map((probabilities, layer) => ({
+    return (await this.#probabilities(states)).map((probabilities, layer) => ({
       layer,
       tokens: likeliest(probabilities, kLensTokens).map((id) => ({
         ...{ token: this.#name(id), id, probability: probabilities[id] },
@@ -205,7 +205,7 @@ export class LanguageModel {
     const { ids, prompt, total } = this.#idsOf(wanted.text, wanted.added);
     this.#model.disabledHeads = wanted.off.map(([layer, head]) => [layer, head]);
     const names = settings.stop ? Array.from({ length: this.#info.vocabulary }, (_, id) => this.#name(id)) : null;
-    this.#writing = new Writing(this, this.#model, { ids, prompt, total, names }, wanted, settings);
+    this.#writing = await Writing.begin(this, this.#model, { ids, prompt, total, names }, wanted, settings);
   }
 
   /**

@@ -1,14 +1,16 @@
-// From heads to the one matrix that is shown: combined, thresholded, pooled. No kernel is called here; a source has them.
+// From heads to the one matrix that is shown: combined, thresholded, pooled. No kernel is called here; a source has them,
+// and what it gives may be promises: `yield` waits for those.
 //
 //   mean, max   over heads, element by element
 //   rollout     R = Ā_L ⋯ Ā_1 with Ā = ½·(mean of the layer's heads) + ½·I, each row divided by its sum (Abnar & Zuidema,
 //               2020): how much of each token's beginning is in a row behind the last layer, if attention mixed alone
 import { ruleOf, visibleKeys, widest } from './rules.js';
+import { done } from './waiting.js';
 
 /** @import { HeadName, Matrix, MatrixView, Rule, Thumbnails } from '../types.js' */
 
 /**
- * Where weights come from. Rows from `from` on, each of T keys.
+ * Where weights come from: at once, or as promises. Rows from `from` on, each of T keys.
  * @typedef {object} Source
  * @property {number} T @property {number} layers @property {number} heads
  * @property {readonly Rule[]} rules
@@ -19,15 +21,18 @@ import { ruleOf, visibleKeys, widest } from './rules.js';
 
 /**
  * @param {MatrixView} view @param {Source} source @param {Source | null} before for a change: as the model was trained
- * @returns {Matrix}
+ * @returns {Matrix} a promise of it where the source gives promises
  */
-export function matrixOf(view, source, before) {
+export const matrixOf = (view, source, before) => done(matrixSteps(view, source, before));
+
+/** @param {MatrixView} view @param {Source} source @param {Source | null} before @returns {Generator<any, Matrix, any>} */
+function* matrixSteps(view, source, before) {
   const { show, from, hideFirst, mass } = view;
   const columns = source.T;
-  const data = combined(view, source);
+  const data = yield* combined(view, source);
   let rule = ruleOf(source.rules, view);
   if (show === 'change' && before) {
-    const other = combined(view, before);
+    const other = yield* combined(view, before);
     for (let i = 0; i < data.length; i++) data[i] -= other[i];
     rule = widest([rule, ruleOf(before.rules, view)]);
   }
@@ -53,15 +58,15 @@ function hide(data, columns, from, rule) {
   }
 }
 
-/** A copy that may be written to. @param {MatrixView} view @param {Source} source @returns {Float32Array} */
-function combined({ combine, of, show, from }, source) {
-  if (combine === 'rollout') return rollout(source).slice(from * source.T);
+/** A copy that may be written to. @param {MatrixView} view @param {Source} source @returns {Generator<any, Float32Array, any>} */
+function* combined({ combine, of, show, from }, source) {
+  if (combine === 'rollout') return (yield* rollout(source)).slice(from * source.T);
   const one = (/** @type {HeadName} */ head) =>
     show === 'scores' ? source.scores(head, from) : source.weights(head, from);
-  if (combine === 'one' || of.length === 1) return one(of[0]).slice();
-  const sum = one(of[0]).slice();
+  if (combine === 'one' || of.length === 1) return (yield one(of[0])).slice();
+  const sum = (yield one(of[0])).slice();
   for (const head of of.slice(1)) {
-    const values = one(head);
+    const values = yield one(head);
     if (combine === 'max') for (let i = 0; i < sum.length; i++) sum[i] = Math.max(sum[i], values[i]);
     else for (let i = 0; i < sum.length; i++) sum[i] += values[i];
   }
@@ -69,8 +74,8 @@ function combined({ combine, of, show, from }, source) {
   return sum;
 }
 
-/** @param {Source} source @returns {Float32Array} [T, T] */
-function rollout(source) {
+/** @param {Source} source @returns {Generator<any, Float32Array, any>} [T, T] */
+function* rollout(source) {
   const { T, layers, heads } = source;
   // Transposed all the way, because a product with a transposed matrix is what the kernels have: (Ā·R)ᵀ = Rᵀ·Āᵀ.
   /** @type {Float32Array} */
@@ -78,7 +83,7 @@ function rollout(source) {
   for (let layer = 0; layer < layers; layer++) {
     const mixed = identity(T).map((value) => value / 2);
     for (let head = 0; head < heads; head++) {
-      const values = source.weights([layer, head], 0);
+      const values = yield source.weights([layer, head], 0);
       for (let i = 0; i < mixed.length; i++) mixed[i] += values[i] / (2 * heads);
     }
     for (let row = 0; row < T; row++) {
@@ -86,7 +91,7 @@ function rollout(source) {
       const sum = part.reduce((total, value) => total + value, 0);
       for (let i = 0; i < T; i++) part[i] /= sum;
     }
-    product = source.timesTransposed(product, mixed);
+    product = yield source.timesTransposed(product, mixed);
   }
   return transposed(product, T);
 }
@@ -159,15 +164,21 @@ export function pooled(data, columns, high, wide) {
   return tiles;
 }
 
-/** @param {Source} source @param {number} layer @param {number} side at most @param {boolean} hideFirst @returns {Thumbnails} */
-export function thumbnailsOf(source, layer, side, hideFirst) {
+/**
+ * @param {Source} source @param {number} layer @param {number} side at most @param {boolean} hideFirst
+ * @returns {Thumbnails} a promise of them where the source gives promises
+ */
+export const thumbnailsOf = (source, layer, side, hideFirst) => done(thumbnailSteps(source, layer, side, hideFirst));
+
+/** @param {Source} source @param {number} layer @param {number} side @param {boolean} hideFirst @returns {Generator<any, Thumbnails, any>} */
+function* thumbnailSteps(source, layer, side, hideFirst) {
   const tiles = Math.min(side, source.T);
   const data = new Float32Array(source.heads * tiles * tiles);
   for (let head = 0; head < source.heads; head++) {
     const view = /** @type {MatrixView} */ ({
       ...{ combine: 'one', of: [[layer, head]], show: 'weights', hideFirst, mass: 1, from: 0 },
     });
-    const { data: whole, columns } = matrixOf(view, source, null);
+    const { data: whole, columns } = yield* matrixSteps(view, source, null);
     data.set(pooled(whole, columns, tiles, tiles), head * tiles * tiles);
   }
   return { layer, side: tiles, data };

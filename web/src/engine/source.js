@@ -1,5 +1,7 @@
 // Attention weights of any head on request. What is kept of a run are its queries and keys, which grow with T; matrices,
-// which grow with its square, are computed when one is asked for, by the same kernels.
+// which grow with its square, are computed when one is asked for, by the same kernels: on the GPU, where those run, what
+// is given here are promises.
+import { after } from './waiting.js';
 
 /** @import { Attention } from 'attention-wasm' */
 /** @import { HeadName, Rule } from '../types.js' */
@@ -54,29 +56,31 @@ export class KernelSource {
     const { q, k, kind } = this.#operands(head, from);
     const { scale, softcap, rule } = kind;
     const v = { data: new Float32Array(this.T), shape: [this.T, 1] };
-    const { weights } = this.#attention.scaledDotProductAttention(q, k, v, {
+    const result = this.#attention.scaledDotProductAttention(q, k, v, {
       ...{ isCausal: rule.causal, windowSize: [rule.left, rule.right], queryOffset: from },
       ...{ scale, softcap, needWeights: true },
     });
-    return /** @type {Heads} */ (weights).data;
+    return after(result, ({ weights }) => /** @type {Heads} */ (weights).data);
   }
 
   /** The logits before any mask. @param {HeadName} head @param {number} from @returns {Float32Array} [T − from, T] */
   scores(head, from) {
     const { q, k, kind } = this.#operands(head, from);
-    const { data } = this.#attention.linear(q, k); // q·kᵀ
     const { scale, softcap } = kind;
-    for (let i = 0; i < data.length; i++) {
-      data[i] *= scale;
-      if (softcap) data[i] = softcap * Math.tanh(data[i] / softcap);
-    }
-    return data;
+    const products = this.#attention.linear(q, k); // q·kᵀ
+    return after(products, ({ data }) => {
+      for (let i = 0; i < data.length; i++) {
+        data[i] *= scale;
+        if (softcap) data[i] = softcap * Math.tanh(data[i] / softcap);
+      }
+      return data;
+    });
   }
 
   /** @param {Float32Array} a @param {Float32Array} b @returns {Float32Array} */
   timesTransposed(a, b) {
     const shape = [this.T, this.T];
-    return this.#attention.linear({ data: a, shape }, { data: b, shape }).data;
+    return after(this.#attention.linear({ data: a, shape }, { data: b, shape }), ({ data }) => data);
   }
 
   /** The same with rows behind it: what a cached step has read. @param {{ queries: Heads[], keys: Heads[] }} step */

@@ -49,32 +49,32 @@ function embed(tokens, seed) {
   return { data, shape: [1, tokens.length, kModelWidth] };
 }
 
-/** @param {Attention} attention */
+/** @param {Attention} attention of either kind: what it gives is waited for */
 export function createUntrained(attention) {
   /** @type {{ key: string, layer: ReturnType<Attention['multiHeadAttention']>, stateDict: Record<string, Tensor> } | null} */
   let current = null;
 
   /** @param {LayerSettings} settings */
-  function layerFor(settings) {
+  async function layerFor(settings) {
     const { heads, causal, rope, seed } = settings;
     const key = JSON.stringify([heads, causal, rope, seed]);
     if (current?.key === key) return current;
     current?.layer.dispose();
-    const layer = attention.multiHeadAttention(layerConfig(settings));
+    const layer = await attention.multiHeadAttention(layerConfig(settings));
     const stateDict = randomStateDict(seed);
-    layer.loadStateDict(stateDict);
+    await layer.loadStateDict(stateDict);
     current = { key, layer, stateDict };
     return current;
   }
 
   /**
    * Queries or keys as the layer makes them, [heads, T, D].
-   * @param {Tensor} x [1, T, width] @param {Tensor} weight @param {LayerSettings} settings @returns {Heads}
+   * @param {Tensor} x [1, T, width] @param {Tensor} weight @param {LayerSettings} settings @returns {Promise<Heads>}
    */
-  function project(x, weight, { heads, rope }) {
+  async function project(x, weight, { heads, rope }) {
     const T = x.shape[1];
     const D = kModelWidth / heads;
-    const { data } = attention.linear({ data: x.data, shape: [T, kModelWidth] }, weight);
+    const { data } = await attention.linear({ data: x.data, shape: [T, kModelWidth] }, weight);
     const split = new Float32Array(data.length);
     for (let t = 0; t < T; t++) {
       for (let head = 0; head < heads; head++) {
@@ -90,25 +90,25 @@ export function createUntrained(attention) {
   let source = null;
 
   return {
-    /** @param {string} text @param {LayerSettings} settings @returns {Run} */
-    run(text, settings) {
+    /** @param {string} text @param {LayerSettings} settings @returns {Promise<Run>} */
+    async run(text, settings) {
       const { tokens, total } = splitText(text);
-      const { layer, stateDict } = layerFor(settings);
+      const { layer, stateDict } = await layerFor(settings);
       const x = embed(tokens, settings.seed);
       const start = performance.now();
-      const { output } = layer.forward(x);
+      const { output } = await layer.forward(x);
       const milliseconds = performance.now() - start;
       const { heads, causal } = settings;
       const rule = { causal, left: -1, right: -1 };
       source = new KernelSource(attention, {
-        queries: [project(x, stateDict['q_proj.weight'], settings)],
-        keys: [project(x, stateDict['k_proj.weight'], settings)],
+        queries: [await project(x, stateDict['q_proj.weight'], settings)],
+        keys: [await project(x, stateDict['k_proj.weight'], settings)],
         kinds: [{ scale: 1 / Math.sqrt(kModelWidth / heads), softcap: 0, rule }],
       });
       return {
         ...{ tokens, ids: [], prompt: tokens.length, total, layers: 1, heads, causal, rules: [rule], milliseconds },
         changed: false,
-        twins: twinsOf(tokens, source),
+        twins: await twinsOf(tokens, source),
         layer: { x, output: /** @type {Tensor} */ (output), stateDict, config: layerConfig(settings) },
       };
     },
@@ -119,14 +119,14 @@ export function createUntrained(attention) {
 }
 
 /** The first two places of the first token that comes again, and the largest difference of their rows. @param {string[]} tokens @param {KernelSource} source */
-function twinsOf(tokens, source) {
+async function twinsOf(tokens, source) {
   const first = tokens.findIndex((token, i) => tokens.indexOf(token, i + 1) !== -1);
   if (first < 0) return null;
   const second = tokens.indexOf(tokens[first], first + 1);
   const T = tokens.length;
   let difference = 0;
   for (let head = 0; head < source.heads; head++) {
-    const weights = source.weights([0, head], 0);
+    const weights = await source.weights([0, head], 0);
     for (let column = 0; column < T; column++) {
       difference = Math.max(difference, Math.abs(weights[first * T + column] - weights[second * T + column]));
     }

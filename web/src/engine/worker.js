@@ -1,56 +1,23 @@
 // Where everything is computed: the page asks by messages, so that it never waits for a kernel.
-import { load } from 'attention-wasm';
 import { buffersToMove, lessonCalls } from '../lesson/engine/calls.js';
-import { ownFiles, shippedFiles } from './files.js';
-import { LanguageModel } from './language-model.js';
+import { kernelsOn, languageModel, leaveGpu, openOwn, originOf } from './kernels.js';
 import { matrixOf, thumbnailsOf } from './matrix.js';
 import { effectOf, headScores } from './measure.js';
 import { kAsTrained } from './rules.js';
-import { createUntrained } from './untrained.js';
 
-/** @import { BuildInfo, Candidate, Effect, HeadName, HeadScores, LensLayer, Matrix, MatrixView, ModelInfo, Progress, Run, Thumbnails } from '../types.js' */
-/** @import { Origin } from '../lesson/engine/steps.js' */
+/** @import { BackendName, BuildInfo, Candidate, Effect, HeadName, HeadScores, LensLayer, Matrix, MatrixView, ModelInfo, Progress, Run, Thumbnails } from '../types.js' */
+/** @import { ModelName } from './kernels.js' */
 /** @import { Wanted } from './language-model.js' */
 /** @import { Source } from './matrix.js' */
 /** @import { LayerSettings } from './untrained.js' */
 /** @import { WritingSettings } from './writing.js' */
 
-/** @typedef {'trained' | 'own' | 'untrained'} ModelName */
+/** What is asked of a model, on one of the backends. @typedef {{ model: ModelName, backend: BackendName }} Where */
 
-/** @type {Promise<Awaited<ReturnType<typeof load>>>} */
-const attention = load();
-/** @type {{ trained?: Promise<LanguageModel>, own?: Promise<LanguageModel> }} */
-const models = {};
-/** @type {ReturnType<typeof createUntrained> | null} */
-let untrained = null;
-/** Of a model of the reader's own the files are not kept: they may be large. @type {Partial<Record<ModelName, Origin>>} */
-const origins = {};
-/** @param {(progress: Progress) => void} report */
-const trained = (report) => {
-  models.trained ??= Promise.all([attention, shippedFiles(report)]).then(([kernels, files]) => {
-    origins.trained = { config: files.config, weights: files.weights[0] };
-    return LanguageModel.load(kernels, files, report);
-  });
-  return models.trained;
-};
-
-/** @param {ModelName} name @returns {Promise<LanguageModel>} */
-async function languageModel(name) {
-  const model = await (name === 'own' ? models.own : trained(() => {}));
-  if (!model) throw new Error('no model of your own is loaded');
-  return model;
-}
-
-/** @param {ModelName} name @returns {Promise<{ source: Source, before: Source } | null>} */
-async function sourcesOf(name) {
-  return name === 'untrained' ? (untrained?.sources ?? null) : (await languageModel(name)).sources;
-}
-
-/** @param {ModelName} name @returns {Origin} */
-function originOf(name) {
-  const origin = origins[name];
-  if (!origin) throw new Error('no such model is loaded');
-  return origin;
+/** @param {Where} where @returns {Promise<{ source: Source, before: Source } | null>} */
+async function sourcesOf({ model, backend }) {
+  if (model !== 'untrained') return (await languageModel(model, backend)).sources;
+  return kernelsOn(backend).untrained?.sources ?? null;
 }
 
 /** @typedef {(progress: Progress) => void} Report */
@@ -59,79 +26,76 @@ function originOf(name) {
 export const calls = {
   /** @returns {Promise<BuildInfo>} */
   async build() {
-    return (await attention).info;
+    return kernelsOn('wasm').info();
   },
 
   /** @param {undefined} _ @param {Report} report @returns {Promise<ModelInfo>} */
   async loadTrained(_, report) {
-    return (await trained(report)).info;
+    return (await languageModel('trained', 'wasm', report)).info;
   },
 
-  /** The model before stays until this one works. @param {File[]} files @param {Report} report @returns {Promise<ModelInfo>} */
+  /** @param {File[]} files @param {Report} report @returns {Promise<ModelInfo>} */
   async loadOwn(files, report) {
-    const made = await ownFiles(files, report);
-    const model = await LanguageModel.load(await attention, made, report);
-    try {
-      model.run({ text: 'a', added: [], off: [], change: kAsTrained }); // what can't be run is refused here
-    } catch (error) {
-      model.dispose();
-      throw error;
-    }
-    const former = models.own;
-    models.own = Promise.resolve(model);
-    origins.own = { config: made.config, weights: null };
-    (await former)?.dispose();
-    return model.info;
+    // What can't be run is refused here.
+    const probe = { text: 'a', added: [], off: [], change: kAsTrained };
+    return (await openOwn(files, report, (model) => model.run(probe))).info;
   },
 
-  /** @param {Wanted & { model: ModelName, layer: LayerSettings }} wanted @returns {Promise<Run>} */
-  async run({ model, layer, ...wanted }) {
-    if (model !== 'untrained') {
-      const language = await languageModel(model);
-      await language.stopWriting();
-      return language.run(wanted);
-    }
-    untrained ??= createUntrained(await attention);
-    return untrained.run(wanted.text, layer);
+  /** Lets go of the GPU after an error of it. */
+  async leaveGpu() {
+    await leaveGpu();
   },
 
-  /** Of the last run. @param {{ model: ModelName, view: MatrixView }} wanted @returns {Promise<Matrix | null>} */
-  async matrix({ model, view }) {
-    const sources = await sourcesOf(model);
+  /** @param {Wanted & Where & { layer: LayerSettings }} wanted @param {Report} report @returns {Promise<Run>} */
+  async run({ model, backend, layer, ...wanted }, report) {
+    const kernels = kernelsOn(backend);
+    if (model === 'untrained') {
+      const run = await (await kernels.layer()).run(wanted.text, layer);
+      return { ...run, build: await kernels.info() };
+    }
+    const language = await languageModel(model, backend, report);
+    await language.stopWriting();
+    return { ...(await language.run(wanted)), build: await kernels.info() };
+  },
+
+  /** Of the last run. @param {Where & { view: MatrixView }} wanted @returns {Promise<Matrix | null>} */
+  async matrix({ view, ...where }) {
+    const sources = await sourcesOf(where);
     return sources && sources.source.T > view.from ? matrixOf(view, sources.source, sources.before) : null;
   },
 
   /**
    * Of one layer of the last run.
-   * @param {{ model: ModelName, layer: number, side: number, hideFirst: boolean }} wanted
+   * @param {Where & { layer: number, side: number, hideFirst: boolean }} wanted
    * @returns {Promise<Thumbnails | null>}
    */
-  async thumbnails({ model, layer, side, hideFirst }) {
-    const sources = await sourcesOf(model);
+  async thumbnails({ layer, side, hideFirst, ...where }) {
+    const sources = await sourcesOf(where);
     return sources && sources.source.T > 0 ? thumbnailsOf(sources.source, layer, side, hideFirst) : null;
   },
 
-  /** @param {{ model: ModelName, row: number }} wanted @returns {Promise<Candidate[]>} */
-  async predict({ model, row }) {
-    return (await languageModel(model)).predict(row);
+  /** @param {Where & { row: number }} wanted @returns {Promise<Candidate[]>} */
+  async predict({ model, backend, row }) {
+    return (await languageModel(model, backend)).predict(row);
   },
 
-  /** @param {{ model: ModelName, row: number }} wanted @returns {Promise<LensLayer[]>} */
-  async lens({ model, row }) {
-    return (await languageModel(model)).lens(row);
+  /** @param {Where & { row: number }} wanted @returns {Promise<LensLayer[]>} */
+  async lens({ model, backend, row }) {
+    return (await languageModel(model, backend)).lens(row);
   },
 
-  /** @param {Wanted & { model: ModelName, settings: WritingSettings }} wanted */
-  async startWriting({ model, ...wanted }) {
-    return (await languageModel(model)).startWriting(wanted);
+  /** @param {Wanted & Where & { settings: WritingSettings }} wanted */
+  async startWriting({ model, backend, ...wanted }) {
+    return (await languageModel(model, backend)).startWriting(wanted);
   },
 
-  /** @param {{ model: ModelName }} wanted */
-  async writeNext({ model }) {
-    return (await languageModel(model)).writeNext();
+  /** @param {Where} wanted */
+  async writeNext({ model, backend }) {
+    const step = await (await languageModel(model, backend)).writeNext();
+    return step && { ...step, run: { ...step.run, build: await kernelsOn(backend).info() } };
   },
 
-  /** @param {{ model: ModelName, off: HeadName[] }} wanted @returns {Promise<Effect>} */
+  /** Averages are measured on wasm, wherever the page computes. @param {{ model: ModelName, off: HeadName[] }} wanted @returns {Promise<Effect>} */
   async effect({ model, off }) {
     return effectOf(await languageModel(model), off);
   },
@@ -141,7 +105,7 @@ export const calls = {
     return headScores(await languageModel(model));
   },
 
-  ...lessonCalls({ attention, languageModel, originOf }),
+  ...lessonCalls({ attention: kernelsOn('wasm').attention, languageModel, originOf }),
 };
 
 self.addEventListener('message', async ({ data: { id, call, argument } }) => {
@@ -151,6 +115,12 @@ self.addEventListener('message', async ({ data: { id, call, argument } }) => {
     const result = await calls[/** @type {keyof typeof calls} */ (call)](/** @type {never} */ (argument), report);
     self.postMessage({ id, result }, { transfer: buffersToMove(result) });
   } catch (error) {
-    self.postMessage({ id, error: error instanceof Error ? error.message : String(error) });
+    self.postMessage({ id, error: reasonOf(error) });
   }
 });
+
+/** An error as the page tells it: where there is no GPU, why. @param {unknown} error */
+function reasonOf(error) {
+  const { code = '', message = String(error), cause } = /** @type {any} */ (error ?? {});
+  return { code, message: code === 'UNSUPPORTED' && cause instanceof Error ? cause.message : message };
+}

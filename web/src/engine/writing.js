@@ -2,7 +2,7 @@
 // attention is one row over all tokens so far.
 import { attentionOptions, isAsTrained } from './rules.js';
 
-/** @import { GeneratedToken, Transformer } from 'attention-wasm/transformer' */
+/** @import { GeneratedToken, Transformer, TransformerCache } from 'attention-wasm/transformer' */
 /** @import { LanguageModel, Pass, Wanted } from './language-model.js' */
 
 /**
@@ -11,6 +11,8 @@ import { attentionOptions, isAsTrained } from './rules.js';
  * @property {number} temperature @property {number} topK 0: all @property {number} topP @property {number} seed
  * @property {boolean} stop at the end of a sentence
  */
+
+/** `names`: of all tokens, to tell which of them end a sentence. @typedef {{ ids: number[], prompt: number, total: number, names: string[] | null }} Text */
 
 const kSentenceEnd = /[.!?]["'”’]?$/;
 
@@ -28,21 +30,28 @@ export class Writing {
   #next;
 
   /**
-   * @param {LanguageModel} owner @param {Transformer} model
-   * @param {{ ids: number[], prompt: number, total: number, names: string[] | null }} text names: of all tokens, to tell
-   *   which of them end a sentence
-   * @param {Wanted} wanted @param {WritingSettings} settings
+   * @param {LanguageModel} owner @param {Transformer} model @param {Text} text @param {Wanted} wanted
+   * @param {WritingSettings} settings
    */
-  constructor(owner, model, text, wanted, { count, temperature, topK, topP, seed }) {
-    const { attention, longest } = owner.info;
-    const capacity = Math.min(text.ids.length + count, longest);
+  static async begin(owner, model, text, wanted, settings) {
+    const capacity = Math.min(text.ids.length + settings.count, owner.info.longest);
+    const cache = await model.createCache({ capacity }); // a promise on the GPU
+    return new Writing(owner, model, text, wanted, settings, cache);
+  }
+
+  /**
+   * @param {LanguageModel} owner @param {Transformer} model @param {Text} text @param {Wanted} wanted
+   * @param {WritingSettings} settings @param {TransformerCache} cache
+   */
+  constructor(owner, model, text, wanted, { count, temperature, topK, topP, seed }, cache) {
+    const { attention } = owner.info;
     this.#owner = owner;
     this.#wanted = wanted;
     this.#text = text;
     this.#next = text.ids;
-    this.#cache = model.createCache({ capacity });
+    this.#cache = cache;
     this.#stream = model.generate(text.ids, {
-      maxTokens: Math.max(0, Math.min(count, capacity - text.ids.length)),
+      maxTokens: Math.max(0, Math.min(count, cache.capacity - text.ids.length)),
       ...{ temperature, topP, seed, topK: topK || null },
       stopTokens: text.names ? text.names.flatMap((name, id) => (kSentenceEnd.test(name) ? [id] : [])) : [],
       ...{ cache: this.#cache, capture: { hidden: true, queries: true, keys: true } },

@@ -42,7 +42,7 @@ export const lessonCalls = ({ attention, languageModel, originOf }) => ({
     const kernels = await attention;
     const steps =
       model === 'untrained'
-        ? layerSteps(kernels, createUntrained(kernels).run(wanted.text, layer), wanted.at)
+        ? layerSteps(kernels, await createUntrained(kernels).run(wanted.text, layer), wanted.at)
         : languageSteps(kernels, await languageModel(model), originOf(model), wanted);
     if (steps) moved.add(steps);
     return steps;

@@ -1,0 +1,2 @@
+/** Tests that look inside set this before they import package.js. */
+export const which = { sources: false };
