@@ -84,10 +84,24 @@ function slide(page) {
   });
 }
 
+/** Other heads, all of them together, scores, and without the first token. @param {import('playwright-core').Page} page */
+async function look(page) {
+  const choose = async (name) => {
+    await page.getByRole('radio', { name }).first().check();
+    await page.evaluate(() => window.attentionPage.settled());
+  };
+  await page.getByRole('radio', { name: /^L1·H2/ }).click();
+  for (const name of ['Mean', 'Maximum', 'Rollout', 'One head', 'Scores', 'Weights']) await choose(name);
+  await page.getByLabel('Leave the first token out').click();
+  await page.evaluate(() => window.attentionPage.settled());
+}
+
+const kActions = { edits: type, sliders: slide, views: look };
+
 for (const [name, hash, actions] of [
-  ['the first text', '', { edits: type, sliders: slide }],
-  ['250 tokens', textOf(11), { edits: type, sliders: slide }],
-  ['1,000 tokens', textOf(45), { edits: type, sliders: slide }],
+  ['the first text', '', kActions],
+  ['250 tokens', textOf(11), kActions],
+  ['1,000 tokens', textOf(45), kActions],
 ]) {
   test(`${name}: no task of ${kMost} ms`, { timeout: 300_000 }, async () => {
     /** @type {Record<string, Awaited<ReturnType<typeof longestOf>>[]>} */
