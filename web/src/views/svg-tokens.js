@@ -11,7 +11,8 @@ import { formatValue, viewName } from './words.js';
 
 const kWidth = 720;
 const kHigh = 20;
-const kBetween = 36; // room for the arcs, and the numbers below the tokens
+const kBetween = 40; // room for the arcs, and the numbers below the tokens
+const kNumberWidth = 30;
 
 /** @param {readonly string[]} tokens @returns {(Box & { width: number })[]} */
 function placed(tokens) {
@@ -30,6 +31,25 @@ function placed(tokens) {
   });
 }
 
+/** How far down the number of each token goes, so that neighbours don't overlap. @param {readonly number[]} keys @param {readonly Box[]} boxes */
+function levels(keys, boxes) {
+  /** The ends of the last numbers of a line, level by level. @type {Map<number, number[]>} */
+  const ends = new Map();
+  return new Map(
+    [...keys]
+      .sort((a, b) => a - b)
+      .map((key) => {
+        const { x, top } = boxes[key];
+        const taken = ends.get(top) ?? [];
+        ends.set(top, taken);
+        const free = taken.findIndex((end) => end <= x - kNumberWidth / 2);
+        const level = free < 0 ? taken.length : free;
+        taken[level] = x + kNumberWidth / 2;
+        return [key, level];
+      }),
+  );
+}
+
 /** @param {Given} given @returns {Drawing} */
 export function drawTokens({ state, shown: { run, matrix, view } }) {
   const { accent, arc: color, faint, ink } = themeColors();
@@ -42,8 +62,12 @@ export function drawTokens({ state, shown: { run, matrix, view } }) {
     const stroke = `stroke="${key === column ? accent : color}" stroke-width="${short(1 + 5 * share)}" stroke-opacity="${short(0.25 + 0.75 * share)}"`;
     return `<path d="${pathOf(boxes[row], boxes[key])}" fill="none" ${stroke} data-key="${key}"/>`;
   });
+  const below = levels(
+    arcs.map(({ column: key }) => key),
+    boxes,
+  );
   const numbers = arcs.map(({ column: key, value }) =>
-    label(formatValue(view.show, value), boxes[key].x, boxes[key].bottom + 7, {
+    label(formatValue(view.show, value), boxes[key].x, boxes[key].bottom + 7 + 10 * (below.get(key) ?? 0), {
       ...{ anchor: 'middle', fill: key === column ? accent : faint, size: 10 },
     }),
   );
@@ -56,7 +80,7 @@ export function drawTokens({ state, shown: { run, matrix, view } }) {
   const title = `${viewName(view, run)} · row ${row} “${run.tokens[row]}”, the ${arcs.length} heaviest`;
   return {
     width: kWidth,
-    height: (boxes.at(-1)?.bottom ?? 0) + kMargin + 16,
+    height: (boxes.at(-1)?.bottom ?? 0) + kMargin + 26,
     body: label(title, kMargin, kMargin + 6, { bold: true }) + paths.join('') + tokens.join('') + numbers.join(''),
   };
 }
