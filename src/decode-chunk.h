@@ -231,12 +231,6 @@ class Chunk {
     for (int32_t j = 0; j < count; ++j) space_.logits[j] = space_.lanes[kBlockRows * j];
   }
 
-  /// token_rows without its questions, which take time at every tile.
-  static FloatRows rows_of(const Tokens& tokens, int32_t key, int32_t count, float* buffer) {
-    if (needs_buffer(tokens.type, tokens.ring_size)) return token_rows(tokens, key, count, buffer);
-    return {static_cast<const float*>(tokens.data) + tokens.first + key * tokens.stride, tokens.stride};
-  }
-
   /// Through the tokens of the chunk, if they stand in neighbouring rows.
   Walk walk(const Tokens& tokens) const {
     const int32_t count = std::max(end_ - first_, 0);
@@ -251,7 +245,7 @@ class Chunk {
     key_walk_.seek(key - first_);
     value_walk_.seek(key - first_);
     if (!block(r).whole) {
-      const FloatRows k = rows_of(keys_, key, count, space_.key_tile);
+      const FloatRows k = token_rows(keys_, key, count, space_.key_tile);
       loops.score(queries(r), k, count, call_.D, key_walk_, value_walk_, space_.logits);
       return;
     }
@@ -277,7 +271,7 @@ class Chunk {
   ATTENTION_INLINE void sum_values(const Loops& loops, int32_t r, Coverage coverage, int32_t key, int32_t count,
                                    const float* scale) {
     if (is_quantized(values_.type)) return sum_blocks(loops, r, key, count, scale);
-    const FloatRows v = rows_of(values_, key, count, space_.value_tile);
+    const FloatRows v = token_rows(values_, key, count, space_.value_tile);
     if (coverage == Coverage::kSome && !all_finite(v.data, v.stride, count, call_.Dv)) {
       loops.add_visible(block(r).rows, key, count, space_.logits, v, call_.Dv, scale, sums(r));
     } else {
