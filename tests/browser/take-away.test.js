@@ -154,13 +154,16 @@ test('rows, next tokens, arcs and all heads: as numbers and as drawings', async 
   });
 });
 
+/** The weights of a row, null where the mask hides them. */
+const rowOf = (state, head, row) => state.tokens.map((_, c) => (c > row ? null : weightAt(state, head, row, c)));
+
 /** Values of a row as a file has them: nothing where there is no number. */
 const fieldOf = (value) => (value === null ? '' : String(value));
 
 test('the row in focus: CSV, SVG and PNG', async () => {
   await visit('#head=4.1&cell=20.3', {}, async (page) => {
     const state = await stateOf(page);
-    const weights = state.tokens.map((_, c) => (c > 20 ? null : weightAt(state, [4, 1], 20, c)));
+    const weights = rowOf(state, [4, 1], 20);
     const csv = await saved(page, 'CSV', 'Row in focus');
     assert.equal(csv.name, 'attention-L4H1-row-20.csv');
     assert.deepEqual(
@@ -238,7 +241,7 @@ test('all heads: CSV, SVG and PNG, each head in its place', async () => {
 test('tokens and arcs: CSV, JSON and PNG; of a long text in several lines', async () => {
   await visit('#cell=20.3&arcs=3', {}, async (page) => {
     const state = await stateOf(page);
-    const weights = state.tokens.map((_, c) => (c > 20 ? null : weightAt(state, [4, 2], 20, c)));
+    const weights = rowOf(state, [4, 2], 20);
     const csv = await saved(page, 'CSV', 'Tokens and arcs');
     assert.equal(csv.name, 'attention-L4H2-tokens-20.csv');
     assert.deepEqual(
