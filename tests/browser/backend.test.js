@@ -44,7 +44,7 @@ describe('with an adapter', () => {
       assertSameNumbers(await stateOf(page), wasm);
       assert.match(await page.locator('#run').textContent(), /^[\d.]+ .?s · WebGPU · .*swiftshader/i);
       await page.locator('#run').click();
-      assert.match(await page.locator('#reasons').textContent(), /[\d.]+ .B in use in the memory of the GPU\./);
+      assert.match(await page.locator('#reasons').textContent(), /[\d.]+ .B in use in the memory of the GPU \(.+\)\./);
       await page.waitForFunction(() => location.hash.includes('backend=webgpu'));
       assert.equal(await page.locator('#gpu-refusal').count(), 0);
       const lens = await page.evaluate(async () => {

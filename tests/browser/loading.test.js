@@ -7,44 +7,46 @@ import { stateOf, useBrowser } from './support.js';
 const visit = useBrowser();
 const stored = JSON.parse(readFileSync(new URL('../../web/model/example.json', import.meta.url), 'utf8'));
 
-test('the stored example is complete while the model is on its way, and the live run takes over without a jump', async () => {
-  let release;
-  const held = new Promise((resolve) => {
-    release = resolve;
-  });
-  const arrange = (page) =>
-    page.route('**/*.safetensors', async (route) => {
-      await held;
-      await route.continue();
+for (const width of [1440, 1100, 390]) {
+  test(`the stored example is complete while the model is on its way, and the live run takes over without a jump: ${width} px wide`, async () => {
+    let release;
+    const held = new Promise((resolve) => {
+      release = resolve;
     });
-  await visit('', { arrange, wait: false }, async (page) => {
-    await page.locator('#next tbody tr').nth(9).waitFor();
-    assert.equal(await page.evaluate(() => 'attentionPage' in window), false);
-    const readout = await page.locator('#readout').textContent();
-    assert.equal(readout, 'L4·H2 · 33 “ver” asks 16 “·st”: 0.804');
-    assert.equal(await page.locator('.thumbnail').count(), 20);
-    assert.equal(await page.locator('#run').textContent(), 'A stored example, until the model is here');
-    const { painted, firstPaint } = await page.evaluate(() => ({
-      painted: performance.getEntriesByName('painted')[0].startTime,
-      firstPaint: performance.getEntriesByName('first-contentful-paint')[0].startTime,
-    }));
-    assert.ok(painted < 2000 && firstPaint < 2000, `drawn after ${painted} ms, painted after ${firstPaint} ms`);
-    const place = () =>
-      page
-        .locator('#map canvas')
-        .first()
-        .evaluate((node) => JSON.stringify(node.getBoundingClientRect()));
-    const before = await place();
-    release();
-    await page.waitForFunction(() => 'attentionPage' in window);
-    const { tokens, weights } = await stateOf(page);
-    assert.deepEqual(tokens, stored.tokens);
-    assert.ok(weights.length > 0);
-    assert.equal(await page.locator('#readout').textContent(), readout);
-    assert.equal(await place(), before);
-    assert.equal(await page.locator('#progress').isHidden(), true);
+    const arrange = (page) =>
+      page.route('**/*.safetensors', async (route) => {
+        await held;
+        await route.continue();
+      });
+    await visit('', { arrange, wait: false, viewport: { width, height: 900 } }, async (page) => {
+      await page.locator('#next tbody tr').nth(9).waitFor({ state: 'attached' }); // folded on a phone
+      assert.equal(await page.evaluate(() => 'attentionPage' in window), false);
+      const readout = await page.locator('#readout').textContent();
+      assert.equal(readout, 'L4·H2 · 33 “ver” asks 16 “·st”: 0.804');
+      assert.equal(await page.locator('.thumbnail').count(), 20);
+      assert.equal(await page.locator('#run').textContent(), 'A stored example, model to come');
+      const { painted, firstPaint } = await page.evaluate(() => ({
+        painted: performance.getEntriesByName('painted')[0].startTime,
+        firstPaint: performance.getEntriesByName('first-contentful-paint')[0].startTime,
+      }));
+      assert.ok(painted < 2000 && firstPaint < 2000, `drawn after ${painted} ms, painted after ${firstPaint} ms`);
+      const place = () =>
+        page
+          .locator('#map canvas')
+          .first()
+          .evaluate((node) => JSON.stringify(node.getBoundingClientRect()));
+      const before = await place();
+      release();
+      await page.waitForFunction(() => 'attentionPage' in window);
+      const { tokens, weights } = await stateOf(page);
+      assert.deepEqual(tokens, stored.tokens);
+      assert.ok(weights.length > 0);
+      assert.equal(await page.locator('#readout').textContent(), readout);
+      assert.equal(await place(), before);
+      assert.equal(await page.locator('#progress').isHidden(), true);
+    });
   });
-});
+}
 
 test('progress in bytes while the model comes', async () => {
   const arrange = (page) =>

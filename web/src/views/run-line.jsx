@@ -15,8 +15,8 @@ function buildName({ backend, simd, threads, adapter }) {
 }
 
 /** @param {BuildInfo} info */
-const memoryFact = ({ backend, bytes }) =>
-  `${formatBytes(bytes)} in use in the memory of ${backend === 'webgpu' ? 'the GPU' : 'the wasm module'}.`;
+const memoryFact = ({ backend, bytes, adapter }) =>
+  `${formatBytes(bytes)} in use in the memory of ${backend === 'webgpu' ? `the GPU (${adapter})` : 'the wasm module'}.`;
 
 /** Why there is nothing to choose, as far as it can be told without asking for a device. */
 function missingGpu() {
@@ -89,7 +89,7 @@ function RunFacts({ app }) {
   if (!run || !build) {
     return (
       <details class="run">
-        <summary id="run">{isStored ? 'A stored example, until the model is here' : 'Starting'}</summary>
+        <summary id="run">{isStored ? 'A stored example, model to come' : 'Starting'}</summary>
         <ul id="reasons" />
       </details>
     );
