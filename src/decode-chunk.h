@@ -17,7 +17,14 @@ namespace attention {
 // Other kernels have a Job and a Workspace of their own.
 namespace decoding {
 
-constexpr int32_t kChunkKeys = 1024;
+/// Keys of a chunk: what a worker takes at a time. Each begins anew, so that few are better; but there are to be enough
+/// of them for any machine.
+inline int32_t chunk_keys(const Attention& call) {
+  constexpr int32_t kUnit = 1024, kMost = 8 * kUnit, kEnough = 16;
+  const int64_t units = (call.Tk + kUnit - 1) / kUnit;
+  const int64_t some = (units * call.B * call.Hkv + kEnough - 1) / kEnough;
+  return static_cast<int32_t>(std::clamp<int64_t>(kUnit * some, kUnit, kMost));
+}
 
 /// The state of one row and chunk, as it is kept until all chunks are there.
 struct Part {
@@ -26,9 +33,10 @@ struct Part {
 
 struct Job {
   const Attention& call;
-  int32_t rows;    // that read one key/value head: G * Tq
-  int32_t kept;    // rows with a state: three last ones have an empty fourth beside them
-  int32_t chunks;  // of keys
+  int32_t rows;   // that read one key/value head: G * Tq
+  int32_t kept;   // rows with a state: three last ones have an empty fourth beside them
+  int32_t chunk;  // keys of one
+  int32_t chunks;
   size_t worker_bytes;
   char* workers;
   float* total;  // [Dv]: a row, as its chunks come together
@@ -41,6 +49,8 @@ struct Job {
   /// Rows of the block that begins with row r: three have an empty fourth beside them.
   int32_t block_rows(int32_t r) const { return rows - r >= 3 ? kBlockRows : rows - r; }
 };
+
+constexpr int32_t kEight = 8;  // channels of a row of whole queries before the next row's
 
 struct Loops;
 
@@ -65,7 +75,7 @@ struct Workspace {
 struct Loops {
   int32_t rows, step;  // step: from key to key in the logits
   decltype(&score_tile<1>) score;
-  decltype(&score_blocks<1, Numbers::kToken>) score_tokens, score_blocks;
+  decltype(&attention::score_tokens<1>) score_tokens, score_blocks;
   decltype(&add_values<1>) add;
   decltype(&add_visible_values<1>) add_visible;
   decltype(&attention::add_blocks<1>) add_blocks;
@@ -75,8 +85,8 @@ template <int32_t N>
 constexpr Loops kLoops = {N,
                           kLogits<N>,
                           score_tile<N>,
-                          score_blocks<N, Numbers::kToken>,
-                          score_blocks<N, Numbers::kBlock>,
+                          attention::score_tokens<N>,
+                          attention::score_blocks<N>,
                           add_values<N>,
                           add_visible_values<N>,
                           attention::add_blocks<N>};
@@ -93,7 +103,7 @@ ATTENTION_SMALL inline size_t lay_out(const Attention& call, int32_t rows, void*
   space.blocks = scratch.array<Block>(blocks);
   space.queries = scratch.floats(blocks * kBlockRows * padded(call.D));
   space.row = scratch.floats(padded(call.D));
-  space.logits = scratch.floats(kBlockRows * keys);
+  space.logits = scratch.floats(kBlockRows * keys + kBlockRows * kScored<1>);
   space.lanes = scratch.floats(kBlockRows * keys);
   space.bias = scratch.floats(kBlockRows * keys);
   space.key_tile = scratch.floats(needs_buffer(call.k_type, call.ring_size) ? keys * call.D : 0);
@@ -115,13 +125,13 @@ class Chunk {
     kv_head_ = item / job.chunks % call_.Hkv;
     keys_ = key_tokens(call_, b_, kv_head_);
     values_ = value_tokens(call_, b_, kv_head_);
-    first_ = item % job.chunks * kChunkKeys;
-    end_ = std::min(first_ + kChunkKeys, key_length(call_, b_));
+    first_ = item % job.chunks * job.chunk;
+    end_ = std::min(first_ + job.chunk, key_length(call_, b_));
     const ptrdiff_t at = static_cast<ptrdiff_t>(item) * job.kept;
-    // Keys that are widened first are walked straight by that, and so are such values.
-    const Type type = call_.k_type;
-    if (type == Type::kFloat32 || type == Type::kInt8 || type == Type::kQ8_0) key_walk_ = walk(keys_);
-    if (call_.out && type != Type::kQ4_0 && call_.v_type != Type::kQ4_0) value_walk_ = walk(values_);
+    // Whatever is widened first is walked straight by that. Quantised tokens are few bytes for what they compute: their
+    // loops are walk enough.
+    if (call_.k_type == Type::kFloat32) key_walk_ = walk(keys_);
+    if (call_.out && !is_quantized(call_.k_type) && !is_quantized(call_.v_type)) value_walk_ = walk(values_);
     part_ = {job.part.max + at, job.part.sum + at, job.part.values + at * padded(call_.Dv)};
   }
 
@@ -178,15 +188,17 @@ class Chunk {
     const ptrdiff_t from = query_start(call_, b_, h) + static_cast<ptrdiff_t>(i) * call_.q_token;
     const char* q = static_cast<const char*>(call_.q) + from * static_cast<ptrdiff_t>(size_of(call_.q_type));
     convert(q, call_.q_type, space_.row, Type::kFloat32, call_.D);
-    for (int32_t c = 0; c < call_.D; ++c) {
-      space_.row[c] *= call_.scale;
-      queries(r)[at_channel(block(r).loops.rows, lane, c)] = space_.row[c];
+    const int32_t rows = block(r).loops.rows;
+    for (int32_t c = 0; c < call_.D; ++c) space_.row[c] *= call_.scale;
+    for (int32_t c = 0; c < call_.D; c += 4) {
+      wasm_v128_store(queries(r) + at_channel(rows, lane, c), load_lanes(space_.row + c, call_.D - c));
     }
     block(r).whole = block(r).whole && all_finite(space_.row, 0, 1, call_.D);
     if (!block(r).whole) return;
     block(r).scales[lane] = to_16_bits(space_.row, call_.D, space_.whole_row);
-    for (int32_t c = 0; c < call_.D; ++c) {
-      whole_queries(r)[(c / 8 * block(r).loops.rows + lane) * 8 + c % 8] = space_.whole_row[c];
+    int16_t* to = whole_queries(r) + lane * kEight;
+    for (int32_t c = 0; c < call_.D; c += kEight, to += rows * kEight) {
+      std::copy(space_.whole_row + c, space_.whole_row + std::min(c + kEight, call_.D), to);
     }
   }
 
@@ -235,16 +247,16 @@ class Chunk {
   Walk walk(const Tokens& tokens) const {
     const int32_t count = std::max(end_ - first_, 0);
     if (tokens.run(first_, count) < count) return {};
-    const auto unit = static_cast<ptrdiff_t>(is_quantized(tokens.type) ? 1 : size_of(tokens.type));
+    const auto unit = static_cast<ptrdiff_t>(size_of(tokens.type));
     const char* first =
         static_cast<const char*>(tokens.data) + (tokens.first + tokens.row(first_) * tokens.stride) * unit;
     return {first, tokens.stride * unit, count, static_cast<int32_t>(token_bytes(tokens.type, tokens.width))};
   }
 
   ATTENTION_INLINE void weigh(const Loops& loops, int32_t r, int32_t key, int32_t count) {
-    key_walk_.seek(key - first_);
-    value_walk_.seek(key - first_);
     if (!block(r).whole) {
+      key_walk_.seek(key - first_);
+      value_walk_.seek(key - first_);
       const FloatRows k = token_rows(keys_, key, count, space_.key_tile);
       loops.score(queries(r), k, count, call_.D, key_walk_, value_walk_, space_.logits);
       return;
@@ -264,8 +276,8 @@ class Chunk {
   void score_whole(const Loops& loops, int32_t r, int32_t key, int32_t count) {
     const bool narrow = keys_.type == Type::kQ4_0;  // which is walked straight while it is widened
     const Tokens keys = narrow ? widen(keys_, key, count, space_.wide_tile) : keys_;
-    const auto score = numbers_of(keys) == Numbers::kToken ? loops.score_tokens : loops.score_blocks;
-    score(whole_queries(r), block(r).scales, keys, narrow ? 0 : key, count, key_walk_, value_walk_, space_.logits);
+    const auto score = one_scale(keys) ? loops.score_tokens : loops.score_blocks;
+    score(whole_queries(r), block(r).scales, keys, narrow ? 0 : key, count, space_.logits);
   }
 
   ATTENTION_INLINE void sum_values(const Loops& loops, int32_t r, Coverage coverage, int32_t key, int32_t count,

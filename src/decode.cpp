@@ -3,11 +3,11 @@
 //   x = <q, k>;  P = e^(X - m);  O = r O + P V, as in prefill.cpp, but with channels in lanes: a row of queries is too
 //   little to fill lanes with, and keys and values are read as they lie, four channels a load.
 //
-// Shapes: the G * Tq rows that read one key/value head, in blocks of up to four; keys in chunks of 1024, each with a
-// state of its own that is merged at the end. Cost: each key and value is read from memory once for all the heads of
-// its group, 2 (D + Dv) flops a row. Never stored: more than a tile of logits; the states of the chunks are
-// [B, H, Tq, Dv + 2] times ceil(Tk / 1024). Chunks are cut at fixed keys, so the result doesn't depend on who computes
-// them. Source of the split: Dao et al., "Flash-Decoding" (2023).
+// Shapes: the G * Tq rows that read one key/value head, in blocks of up to four; keys in chunks of 1024 to 8192, each
+// with a state of its own that is merged at the end. Cost: each key and value is read from memory once for all the
+// heads of its group, 2 (D + Dv) flops a row. Never stored: more than a tile of logits; the states of the chunks are
+// [B, H, Tq, Dv + 2] times the number of chunks. Chunks are cut at fixed keys, so the result doesn't depend on who
+// computes them. Source of the split: Dao et al., "Flash-Decoding" (2023).
 #include "decode-chunk.h"
 #include "parallel.h"
 
@@ -50,8 +50,8 @@ void finish_row(const Job& job, int32_t head, int32_t r) {
 
 Job make_job(const Attention& call) {
   const int32_t rows = call.H / call.Hkv * call.Tq;
-  Job job{call, rows, rows % kBlockRows == 3 ? rows + 1 : rows, 0, 0, nullptr, nullptr, {}};
-  job.chunks = std::max(1, (call.Tk + kChunkKeys - 1) / kChunkKeys);
+  Job job{call, rows, rows % kBlockRows == 3 ? rows + 1 : rows, chunk_keys(call), 0, 0, nullptr, nullptr, {}};
+  job.chunks = std::max(1, (call.Tk + job.chunk - 1) / job.chunk);
   Workspace space;
   job.worker_bytes = lay_out(call, job.rows, nullptr, space);
   return job;
