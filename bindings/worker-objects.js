@@ -116,11 +116,29 @@ export class WorkerMultiHeadAttention extends WorkerObject {
   }
 }
 
+/** What caches of either kind tell. */
+export class WorkerCache extends WorkerObject {
+  /** @returns {number} */
+  get bytes() {
+    return this.remote.state.bytes;
+  }
+
+  /** @returns {number} */
+  get capacity() {
+    return this.remote.state.capacity;
+  }
+
+  /** @returns {CacheDtype} */
+  get dtype() {
+    return this.remote.state.dtype;
+  }
+}
+
 /**
  * A key/value cache in the worker. See KeyValueCache. Lengths and positions are those after the last call that is
  * settled.
  */
-export class WorkerKeyValueCache extends WorkerObject {
+export class WorkerKeyValueCache extends WorkerCache {
   /** @type {Int32Array} */
   get lengths() {
     return this.remote.state.lengths.slice();
@@ -137,21 +155,6 @@ export class WorkerKeyValueCache extends WorkerObject {
 
   get position() {
     return Math.max(...this.positions);
-  }
-
-  /** @returns {number} */
-  get bytes() {
-    return this.remote.state.bytes;
-  }
-
-  /** @returns {number} */
-  get capacity() {
-    return this.remote.state.capacity;
-  }
-
-  /** @returns {CacheDtype} */
-  get dtype() {
-    return this.remote.state.dtype;
   }
 
   /**

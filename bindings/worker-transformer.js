@@ -1,10 +1,9 @@
 // Models of attention-wasm/transformer that stay in the worker, as the page holds them.
 import { refuse } from './errors.js';
-import { hideWithoutDispose } from './tensor.js';
-import { WorkerCacheSnapshot, WorkerObject } from './worker-objects.js';
+import { WorkerCache, WorkerCacheSnapshot, WorkerObject } from './worker-objects.js';
 
 /** @import { CaptureOptions, ForwardOptions, ForwardResult, GeneratedToken, GenerateOptions, LoadProgress, TransformerCacheOptions, TransformerInfo, TransformerOptions } from './transformer/types.js' */
-/** @import { CacheDtype, Float32Result, Integers, TensorLike } from './types.js' */
+/** @import { Float32Result, Integers, TensorLike } from './types.js' */
 /** @import { WorkerAttention } from './worker.js' */
 /** @import { WorkerClient } from './worker-client.js' */
 /** @import { CallOptions, OnModel } from './worker-types.js' */
@@ -16,25 +15,10 @@ import { WorkerCacheSnapshot, WorkerObject } from './worker-objects.js';
 export const clients = new WeakMap();
 
 /** The keys and values of a model in the worker. See TransformerCache. The length is that after the last call that is settled. */
-export class WorkerTransformerCache extends WorkerObject {
+export class WorkerTransformerCache extends WorkerCache {
   /** @returns {number} */
   get length() {
     return this.remote.state.length;
-  }
-
-  /** @returns {number} */
-  get capacity() {
-    return this.remote.state.capacity;
-  }
-
-  /** @returns {CacheDtype} */
-  get dtype() {
-    return this.remote.state.dtype;
-  }
-
-  /** @returns {number} */
-  get bytes() {
-    return this.remote.state.bytes;
   }
 
   /** @param {number} n @param {CallOptions | null} [options] @returns {Promise<void>} */
@@ -160,5 +144,3 @@ export class WorkerTransformer extends WorkerObject {
     }
   }
 }
-
-for (const type of [WorkerTransformerCache, WorkerStream, WorkerTransformer]) hideWithoutDispose(type);
