@@ -5,43 +5,24 @@
 // and keeps tensors, caches and layers. A worker that has not answered after kPatience, because the flag can't be
 // shared or one kernel takes long, is ended, which stops anything at once and gives all its memory back; what was kept in it
 // is lost and throws DISPOSED, and the next call brings a fresh one up.
+//
+// On the GPU nothing stops what was submitted, not even the end of the worker. So the call rejects at once and the worker
+// stays, with all that is kept in it; calls behind it wait until the GPU is through, and nothing is left of its result.
 import { AttentionError } from './errors.js';
 import { signalOf, throwIfAborted } from './transformer/pace.js';
+import { kRelease } from './worker-calls.js';
 import { aborted, errorFrom, gone } from './worker-errors.js';
 import { isHandle, mapParts, pack } from './worker-messages.js';
 import { startWorker } from './worker-port.js';
 import { Signals } from './worker-signals.js';
 
-/** @import { MemoryUsage } from './types.js' */
-/** @import { CallOptions, Progress } from './worker-types.js' */
+/** @import { Info, MemoryUsage } from './types.js' */
+/** @import { Call, Remote } from './worker-calls.js' */
+/** @import { CallOptions } from './worker-types.js' */
 /** @import { WorkerPort } from './worker-port.js' */
 
 /** Milliseconds that a call has to stop by itself. */
 const kPatience = 50;
-
-/**
- * @typedef {object} Call
- * @property {string} fn
- * @property {'load' | 'call' | 'dispose'} kind
- * @property {number} target
- * @property {string} method
- * @property {any[]} args
- * @property {ArrayBuffer[]} transfer
- * @property {number} generation of the worker whose handles it uses; 0: it uses none
- * @property {AbortSignal | null} signal
- * @property {((progress: Progress) => void) | null} onProgress
- * @property {(value: any) => void} resolve
- * @property {(error: unknown) => void} reject
- * @property {() => void} release takes the listener off the signal
- */
-
-/** Nobody waits for it. @type {Omit<Call, 'target' | 'generation'>} */
-const kRelease = {
-  ...{ fn: 'dispose', kind: 'dispose', method: '', args: [], transfer: [], signal: null, onProgress: null },
-  ...{ resolve: () => {}, reject: () => {}, release: () => {} },
-};
-
-/** What the page knows of an object in the worker. @typedef {{ handle: number, generation: number, state: any }} Remote */
 
 export class WorkerClient {
   #options;
@@ -63,6 +44,9 @@ export class WorkerClient {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #disposed = false;
+  #isOnGpu = false;
+  /** Hears what has come up. @type {((info: Info) => void) | null} */
+  onInfo = null;
   /** As of the last answer. @type {MemoryUsage} */
   memory = { allocated: 0, total: 0 };
   /** Objects that nobody reaches any more go from the worker, too. */
@@ -86,7 +70,7 @@ export class WorkerClient {
   /**
    * Brings the worker up, or up again.
    * @param {AbortSignal | null} signal
-   * @returns {Promise<{ info: import('./types.js').Info }>}
+   * @returns {Promise<{ info: Info }>}
    */
   load(signal) {
     return this.#enqueue({ fn: 'load', kind: 'load', target: 0, method: '', args: [this.#options] }, { signal }, true);
@@ -143,7 +127,7 @@ export class WorkerClient {
       const onProgress = options.onProgress ?? null;
       /** @type {Call} */
       const call = {
-        ...{ ...request, args: value, transfer, generation, signal, onProgress, resolve, reject },
+        ...{ ...request, args: value, transfer, generation, signal, onProgress, resolve, reject, isSettled: false },
         release: signal ? this.#signals.watch(signal, () => this.#abort(call)) : () => {},
       };
       if (isFirst) this.#queue.unshift(call);
@@ -224,7 +208,7 @@ export class WorkerClient {
   }
 
   /** @param {any} message */
-  #receive({ id, result, error, progress, states, memory }) {
+  #receive({ id, result, error, progress, states, memory, info }) {
     const running = this.#running;
     if (running === null || running.id !== id) return;
     const { call } = running;
@@ -235,14 +219,31 @@ export class WorkerClient {
     clearTimeout(this.#timer);
     this.#running = null;
     if (memory) this.memory = memory;
+    if (info) {
+      this.#isOnGpu = info.backend === 'webgpu';
+      this.onInfo?.(info);
+    }
     for (const [handle, state] of Object.entries(states ?? {})) this.#learn(Number(handle), state);
-    this.#settle(call, result, error && errorFrom(call, error));
+    if (call.isSettled) this.#discard(result);
+    else this.#settle(call, result, error && errorFrom(call, error));
     this.#next();
+  }
+
+  /** Lets go of what a call made after it was stopped. @param {unknown} result */
+  #discard(result) {
+    mapParts(result, (part) => {
+      if (!isHandle(part) || this.#objects.has(part.attentionHandle)) return undefined;
+      this.#fresh.delete(part.attentionHandle);
+      this.#port?.post({ kind: 'dispose', target: part.attentionHandle }, []);
+      return undefined;
+    });
   }
 
   /** @param {Call} call @param {unknown} result @param {unknown} [error] */
   #settle(call, result, error) {
     call.release();
+    call.isSettled = true;
+    call.onProgress = null;
     if (error) call.reject(error);
     else call.resolve(result);
   }
@@ -251,6 +252,11 @@ export class WorkerClient {
   #abort(call) {
     if (this.#running?.call !== call) {
       this.#queue = this.#queue.filter((waiting) => waiting !== call);
+      this.#settle(call, null, aborted(call));
+      return;
+    }
+    if (this.#isOnGpu && call.kind === 'call') {
+      this.#port?.post({ kind: 'stop', id: this.#running.id }, []);
       this.#settle(call, null, aborted(call));
       return;
     }
@@ -279,7 +285,7 @@ export class WorkerClient {
     this.#stop = null;
     this.#objects.clear();
     this.memory = { allocated: 0, total: 0 };
-    const ended = this.#running ? [this.#running.call] : [];
+    const ended = this.#running && !this.#running.call.isSettled ? [this.#running.call] : [];
     this.#running = null;
     if (forGood) ended.push(...this.#queue.splice(0));
     for (const call of ended) this.#settle(call, null, reason(call));

@@ -1,9 +1,11 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // What stays in the worker, as the page holds it.
 import { hideWithoutDispose } from './tensor.js';
+import { parted } from './worker-calls.js';
 
 /** @import { AppendOptions, AttendOptions, AttentionResult, CacheDtype, Dtype, Float32Result, ForwardOptions, Integers, Result, TensorData, TensorLike } from './types.js' */
-/** @import { Remote, WorkerClient } from './worker-client.js' */
+/** @import { Remote } from './worker-calls.js' */
+/** @import { WorkerClient } from './worker-client.js' */
 /** @import { CallOptions, InWorker, RemoteTensorLike } from './worker-types.js' */
 
 /** Something in the memory of the worker. */
@@ -111,8 +113,8 @@ export class WorkerMultiHeadAttention extends WorkerObject {
    * @returns {Promise<{ output: Result<T>, weights?: Float32Result }>}
    */
   forward(x, options) {
-    const { signal, onProgress, transfer, ...rest } = options ?? {};
-    return this.ask('MultiHeadAttention.forward', 'forward', [x, rest], { signal, onProgress, transfer });
+    const { own, rest } = parted(options);
+    return this.ask('MultiHeadAttention.forward', 'forward', [x, rest], own);
   }
 }
 
@@ -162,8 +164,8 @@ export class WorkerKeyValueCache extends WorkerCache {
    * @returns {Promise<void>}
    */
   append(k, v, options) {
-    const { signal, transfer, ...rest } = options ?? {};
-    return this.ask('KeyValueCache.append', 'append', [k, v, rest], { signal, transfer });
+    const { own, rest } = parted(options);
+    return this.ask('KeyValueCache.append', 'append', [k, v, rest], own);
   }
 
   /**
@@ -172,8 +174,8 @@ export class WorkerKeyValueCache extends WorkerCache {
    * @returns {Promise<AttentionResult<T>>}
    */
   attend(q, options) {
-    const { signal, onProgress, transfer, ...rest } = options ?? {};
-    return this.ask('KeyValueCache.attend', 'attend', [q, rest], { signal, onProgress, transfer });
+    const { own, rest } = parted(options);
+    return this.ask('KeyValueCache.attend', 'attend', [q, rest], own);
   }
 
   /** @param {number | Integers} n @param {CallOptions | null} [options] @returns {Promise<void>} */

@@ -1,5 +1,6 @@
 // Models of attention-wasm/transformer that stay in the worker, as the page holds them.
 import { refuse } from './errors.js';
+import { parted } from './worker-calls.js';
 import { WorkerCache, WorkerCacheSnapshot, WorkerObject } from './worker-objects.js';
 
 /** @import { CaptureOptions, ForwardOptions, ForwardResult, GeneratedToken, GenerateOptions, LoadProgress, TransformerCacheOptions, TransformerInfo, TransformerOptions } from './transformer/types.js' */
@@ -105,8 +106,8 @@ export class WorkerTransformer extends WorkerObject {
 
   /** @param {TransformerCacheOptions & CallOptions} options @returns {Promise<WorkerTransformerCache>} */
   createCache(options) {
-    const { signal, transfer, ...rest } = options ?? {};
-    return this.ask('Transformer.createCache', 'createCache', [rest], { signal, transfer }, WorkerTransformerCache);
+    const { own, rest } = parted(options);
+    return this.ask('Transformer.createCache', 'createCache', [rest], own, WorkerTransformerCache);
   }
 
   /**
@@ -114,8 +115,8 @@ export class WorkerTransformer extends WorkerObject {
    * @returns {Promise<ForwardResult>}
    */
   forward(tokens, options) {
-    const { signal, transfer, ...rest } = options ?? {};
-    return this.ask('Transformer.forward', 'forward', [tokens, rest], { signal, transfer });
+    const { own, rest } = parted(options);
+    return this.ask('Transformer.forward', 'forward', [tokens, rest], own);
   }
 
   /** @param {TensorLike} hidden @param {CallOptions | null} [options] @returns {Promise<Float32Result>} */
@@ -128,13 +129,16 @@ export class WorkerTransformer extends WorkerObject {
    * @returns {AsyncGenerator<GeneratedToken, void, undefined>}
    */
   async *generate(tokens, options) {
-    const { signal, transfer, onToken, ...rest } = options ?? {};
+    const {
+      own: { signal, onProgress, transfer },
+      rest: { onToken, ...rest },
+    } = parted(options);
     const from = [tokens, rest];
     /** @type {WorkerStream} */
     const stream = await this.ask('Transformer.generate', 'generate', from, { signal, transfer }, WorkerStream);
     try {
       for (;;) {
-        const { value, done } = await stream.next(rest.cache, { signal });
+        const { value, done } = await stream.next(rest.cache, { signal, onProgress });
         if (done) return;
         onToken?.(/** @type {GeneratedToken} */ (value));
         yield/** @type {GeneratedToken} */ (value);

@@ -1,5 +1,4 @@
-// attention-wasm/worker on the GPU: the results of wasm in the page and of the float64 oracle, what dispose() gives
-// back, and calls that their signal stops.
+// attention-wasm/worker on the GPU: the results of wasm in the page and of the float64 oracle.
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { configs, weightsFor } from '../support/models.js';
@@ -8,29 +7,17 @@ import { transformer as transformerOracle } from '../support/oracle-transformer.
 import { random } from '../support/random.js';
 import { assertClose } from '../support/tensors.js';
 import { close, testsOnBoth } from './both-backends.js';
-import { arrange } from './watched-device.js';
+import { bringWorker } from './gpu-worker.js';
 import { useGpuPage } from './webgpu.js';
 
-const used = useGpuPage({ arrange });
+const used = useGpuPage();
 const onBothTest = testsOnBoth(used);
 const config = configs['LLaMA, grouped heads, tied'];
 const weights = weightsFor(config);
 const kTokens = [3, 1, 4, 1, 5, 9, 2, 6];
 
 describe('beside wasm in the page, and the oracle', () => {
-  /** `attention` becomes an instance in a worker; a model of it or of wasm comes by `modelOn`. */
-  before(() =>
-    used.page.evaluate(async () => {
-      window.attention.dispose();
-      window.workerEntry = await import('/dist/worker.js');
-      window.attention = await window.workerEntry.load({ backend: 'webgpu' });
-      window.modelOn = (attention, options) =>
-        (attention === window.attention ? window.workerEntry.WorkerTransformer : window.Transformer).load(
-          attention,
-          options,
-        );
-    }),
-  );
+  before(() => used.page.evaluate(bringWorker));
 
   test('the worker says what came up in it', async () => {
     const { there, here } = await used.page.evaluate(async () => {
