@@ -14,6 +14,7 @@ import { kRelease } from './worker-calls.js';
 import { aborted, errorFrom, gone } from './worker-errors.js';
 import { isHandle, mapParts, pack } from './worker-messages.js';
 import { startWorker } from './worker-port.js';
+import { Remotes } from './worker-remotes.js';
 import { Signals } from './worker-signals.js';
 
 /** @import { Info, MemoryUsage } from './types.js' */
@@ -38,8 +39,8 @@ export class WorkerClient {
   #last = 0;
   /** @type {Int32Array | null} */
   #stop = null;
-  /** @type {Map<number, WeakRef<{ remote: Remote }>>} */
-  #objects = new Map();
+  /** Objects that nobody reaches any more go from the worker, too. */
+  #remotes = new Remotes((remote) => this.release(remote));
   #signals = new Signals();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
@@ -49,8 +50,6 @@ export class WorkerClient {
   onInfo = null;
   /** As of the last answer. @type {MemoryUsage} */
   memory = { allocated: 0, total: 0 };
-  /** Objects that nobody reaches any more go from the worker, too. */
-  #forgotten = new FinalizationRegistry((/** @type {Remote} */ remote) => this.release(remote));
 
   /** @param {object} options for load() in the worker @param {(() => any) | null} make */
   constructor(options, make) {
@@ -64,7 +63,7 @@ export class WorkerClient {
 
   /** @param {Remote} remote whether the object is still there */
   holds({ generation, handle }) {
-    return !this.#disposed && generation === this.#generation && this.#objects.has(handle);
+    return !this.#disposed && generation === this.#generation && this.#remotes.has(handle);
   }
 
   /**
@@ -86,13 +85,16 @@ export class WorkerClient {
     if (this.#disposed || (remote && !this.holds(remote))) throw gone(fn, remote ? 'it' : 'the instance');
     const request = { fn, kind: /** @type {const} */ ('call'), target: remote?.handle ?? 0, method, args };
     const answer = await this.#enqueue(request, options, false);
-    return mapParts(answer, (part) => (isHandle(part) ? this.#objectOf(part.attentionHandle, Type) : undefined));
+    const make = (/** @type {Remote} */ made) => new /** @type {any} */ (Type)(this, made);
+    return mapParts(answer, (part) =>
+      isHandle(part) ? this.#remotes.objectOf(part.attentionHandle, this.#generation, make) : undefined,
+    );
   }
 
   /** @param {Remote} remote */
   release(remote) {
     if (!this.holds(remote)) return;
-    this.#objects.delete(remote.handle);
+    this.#remotes.delete(remote.handle);
     // In its turn: calls that wait may have it among their arguments.
     const { handle: target, generation } = remote;
     this.#queue.push({ ...kRelease, target, generation });
@@ -223,20 +225,11 @@ export class WorkerClient {
       this.#isOnGpu = info.backend === 'webgpu';
       this.onInfo?.(info);
     }
-    for (const [handle, state] of Object.entries(states ?? {})) this.#learn(Number(handle), state);
-    if (call.isSettled) this.#discard(result);
-    else this.#settle(call, result, error && errorFrom(call, error));
+    for (const [handle, state] of Object.entries(states ?? {})) this.#remotes.learn(Number(handle), state);
+    if (!call.isSettled) this.#settle(call, result, error && errorFrom(call, error));
+    // It was stopped, and nobody will have what it made.
+    else for (const target of this.#remotes.strangersIn(result)) this.#port?.post({ kind: 'dispose', target }, []);
     this.#next();
-  }
-
-  /** Lets go of what a call made after it was stopped. @param {unknown} result */
-  #discard(result) {
-    mapParts(result, (part) => {
-      if (!isHandle(part) || this.#objects.has(part.attentionHandle)) return undefined;
-      this.#fresh.delete(part.attentionHandle);
-      this.#port?.post({ kind: 'dispose', target: part.attentionHandle }, []);
-      return undefined;
-    });
   }
 
   /** @param {Call} call @param {unknown} result @param {unknown} [error] */
@@ -283,35 +276,13 @@ export class WorkerClient {
     this.#port?.end();
     this.#port = null;
     this.#stop = null;
-    this.#objects.clear();
+    this.#remotes.clear();
     this.memory = { allocated: 0, total: 0 };
     const ended = this.#running && !this.#running.call.isSettled ? [this.#running.call] : [];
     this.#running = null;
     if (forGood) ended.push(...this.#queue.splice(0));
     for (const call of ended) this.#settle(call, null, reason(call));
     this.#next();
-  }
-
-  /** @param {number} handle @param {any} state */
-  #learn(handle, state) {
-    const known = this.#objects.get(handle)?.deref();
-    if (known) known.remote.state = state;
-    else this.#fresh.set(handle, state);
-  }
-
-  /** States of objects that the page has none for yet. @type {Map<number, any>} */
-  #fresh = new Map();
-
-  /** @param {number} handle @param {any} [Type] */
-  #objectOf(handle, Type) {
-    const known = this.#objects.get(handle)?.deref();
-    if (known) return known;
-    const remote = { handle, generation: this.#generation, state: this.#fresh.get(handle) };
-    this.#fresh.delete(handle);
-    const object = new Type(this, remote);
-    this.#objects.set(handle, new WeakRef(object));
-    this.#forgotten.register(object, remote);
-    return object;
   }
 }
 
