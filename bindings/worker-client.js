@@ -5,43 +5,25 @@
 // and keeps tensors, caches and layers. A worker that has not answered after kPatience, because the flag can't be
 // shared or one kernel takes long, is ended, which stops anything at once and gives all its memory back; what was kept in it
 // is lost and throws DISPOSED, and the next call brings a fresh one up.
+//
+// On the GPU nothing stops what was submitted, not even the end of the worker. So the call rejects at once and the worker
+// stays, with all that is kept in it; calls behind it wait until the GPU is through, and nothing is left of its result.
 import { AttentionError } from './errors.js';
 import { signalOf, throwIfAborted } from './transformer/pace.js';
+import { kRelease } from './worker-calls.js';
 import { aborted, errorFrom, gone } from './worker-errors.js';
 import { isHandle, mapParts, pack } from './worker-messages.js';
 import { startWorker } from './worker-port.js';
+import { Remotes } from './worker-remotes.js';
 import { Signals } from './worker-signals.js';
 
-/** @import { MemoryUsage } from './types.js' */
-/** @import { CallOptions, Progress } from './worker-types.js' */
+/** @import { Info, MemoryUsage } from './types.js' */
+/** @import { Call, Remote } from './worker-calls.js' */
+/** @import { CallOptions } from './worker-types.js' */
 /** @import { WorkerPort } from './worker-port.js' */
 
 /** Milliseconds that a call has to stop by itself. */
 const kPatience = 50;
-
-/**
- * @typedef {object} Call
- * @property {string} fn
- * @property {'load' | 'call' | 'dispose'} kind
- * @property {number} target
- * @property {string} method
- * @property {any[]} args
- * @property {ArrayBuffer[]} transfer
- * @property {number} generation of the worker whose handles it uses; 0: it uses none
- * @property {AbortSignal | null} signal
- * @property {((progress: Progress) => void) | null} onProgress
- * @property {(value: any) => void} resolve
- * @property {(error: unknown) => void} reject
- * @property {() => void} release takes the listener off the signal
- */
-
-/** Nobody waits for it. @type {Omit<Call, 'target' | 'generation'>} */
-const kRelease = {
-  ...{ fn: 'dispose', kind: 'dispose', method: '', args: [], transfer: [], signal: null, onProgress: null },
-  ...{ resolve: () => {}, reject: () => {}, release: () => {} },
-};
-
-/** What the page knows of an object in the worker. @typedef {{ handle: number, generation: number, state: any }} Remote */
 
 export class WorkerClient {
   #options;
@@ -57,16 +39,17 @@ export class WorkerClient {
   #last = 0;
   /** @type {Int32Array | null} */
   #stop = null;
-  /** @type {Map<number, WeakRef<{ remote: Remote }>>} */
-  #objects = new Map();
+  /** Objects that nobody reaches any more go from the worker, too. */
+  #remotes = new Remotes((remote) => this.release(remote));
   #signals = new Signals();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #disposed = false;
+  #isOnGpu = false;
+  /** Hears what has come up. @type {((info: Info) => void) | null} */
+  onInfo = null;
   /** As of the last answer. @type {MemoryUsage} */
   memory = { allocated: 0, total: 0 };
-  /** Objects that nobody reaches any more go from the worker, too. */
-  #forgotten = new FinalizationRegistry((/** @type {Remote} */ remote) => this.release(remote));
 
   /** @param {object} options for load() in the worker @param {(() => any) | null} make */
   constructor(options, make) {
@@ -80,13 +63,13 @@ export class WorkerClient {
 
   /** @param {Remote} remote whether the object is still there */
   holds({ generation, handle }) {
-    return !this.#disposed && generation === this.#generation && this.#objects.has(handle);
+    return !this.#disposed && generation === this.#generation && this.#remotes.has(handle);
   }
 
   /**
    * Brings the worker up, or up again.
    * @param {AbortSignal | null} signal
-   * @returns {Promise<{ info: import('./types.js').Info }>}
+   * @returns {Promise<{ info: Info }>}
    */
   load(signal) {
     return this.#enqueue({ fn: 'load', kind: 'load', target: 0, method: '', args: [this.#options] }, { signal }, true);
@@ -102,13 +85,16 @@ export class WorkerClient {
     if (this.#disposed || (remote && !this.holds(remote))) throw gone(fn, remote ? 'it' : 'the instance');
     const request = { fn, kind: /** @type {const} */ ('call'), target: remote?.handle ?? 0, method, args };
     const answer = await this.#enqueue(request, options, false);
-    return mapParts(answer, (part) => (isHandle(part) ? this.#objectOf(part.attentionHandle, Type) : undefined));
+    const make = (/** @type {Remote} */ made) => new /** @type {any} */ (Type)(this, made);
+    return mapParts(answer, (part) =>
+      isHandle(part) ? this.#remotes.objectOf(part.attentionHandle, this.#generation, make) : undefined,
+    );
   }
 
   /** @param {Remote} remote */
   release(remote) {
     if (!this.holds(remote)) return;
-    this.#objects.delete(remote.handle);
+    this.#remotes.delete(remote.handle);
     // In its turn: calls that wait may have it among their arguments.
     const { handle: target, generation } = remote;
     this.#queue.push({ ...kRelease, target, generation });
@@ -143,7 +129,7 @@ export class WorkerClient {
       const onProgress = options.onProgress ?? null;
       /** @type {Call} */
       const call = {
-        ...{ ...request, args: value, transfer, generation, signal, onProgress, resolve, reject },
+        ...{ ...request, args: value, transfer, generation, signal, onProgress, resolve, reject, isSettled: false },
         release: signal ? this.#signals.watch(signal, () => this.#abort(call)) : () => {},
       };
       if (isFirst) this.#queue.unshift(call);
@@ -224,7 +210,7 @@ export class WorkerClient {
   }
 
   /** @param {any} message */
-  #receive({ id, result, error, progress, states, memory }) {
+  #receive({ id, result, error, progress, states, memory, info }) {
     const running = this.#running;
     if (running === null || running.id !== id) return;
     const { call } = running;
@@ -235,14 +221,22 @@ export class WorkerClient {
     clearTimeout(this.#timer);
     this.#running = null;
     if (memory) this.memory = memory;
-    for (const [handle, state] of Object.entries(states ?? {})) this.#learn(Number(handle), state);
-    this.#settle(call, result, error && errorFrom(call, error));
+    if (info) {
+      this.#isOnGpu = info.backend === 'webgpu';
+      this.onInfo?.(info);
+    }
+    for (const [handle, state] of Object.entries(states ?? {})) this.#remotes.learn(Number(handle), state);
+    if (!call.isSettled) this.#settle(call, result, error && errorFrom(call, error));
+    // It was stopped, and nobody will have what it made.
+    else for (const target of this.#remotes.strangersIn(result)) this.#port?.post({ kind: 'dispose', target }, []);
     this.#next();
   }
 
   /** @param {Call} call @param {unknown} result @param {unknown} [error] */
   #settle(call, result, error) {
     call.release();
+    call.isSettled = true;
+    call.onProgress = null;
     if (error) call.reject(error);
     else call.resolve(result);
   }
@@ -251,6 +245,11 @@ export class WorkerClient {
   #abort(call) {
     if (this.#running?.call !== call) {
       this.#queue = this.#queue.filter((waiting) => waiting !== call);
+      this.#settle(call, null, aborted(call));
+      return;
+    }
+    if (this.#isOnGpu && call.kind === 'call') {
+      this.#port?.post({ kind: 'stop', id: this.#running.id }, []);
       this.#settle(call, null, aborted(call));
       return;
     }
@@ -277,35 +276,13 @@ export class WorkerClient {
     this.#port?.end();
     this.#port = null;
     this.#stop = null;
-    this.#objects.clear();
+    this.#remotes.clear();
     this.memory = { allocated: 0, total: 0 };
-    const ended = this.#running ? [this.#running.call] : [];
+    const ended = this.#running && !this.#running.call.isSettled ? [this.#running.call] : [];
     this.#running = null;
     if (forGood) ended.push(...this.#queue.splice(0));
     for (const call of ended) this.#settle(call, null, reason(call));
     this.#next();
-  }
-
-  /** @param {number} handle @param {any} state */
-  #learn(handle, state) {
-    const known = this.#objects.get(handle)?.deref();
-    if (known) known.remote.state = state;
-    else this.#fresh.set(handle, state);
-  }
-
-  /** States of objects that the page has none for yet. @type {Map<number, any>} */
-  #fresh = new Map();
-
-  /** @param {number} handle @param {any} [Type] */
-  #objectOf(handle, Type) {
-    const known = this.#objects.get(handle)?.deref();
-    if (known) return known;
-    const remote = { handle, generation: this.#generation, state: this.#fresh.get(handle) };
-    this.#fresh.delete(handle);
-    const object = new Type(this, remote);
-    this.#objects.set(handle, new WeakRef(object));
-    this.#forgotten.register(object, remote);
-    return object;
   }
 }
 

@@ -11,11 +11,13 @@ import { isHandle, mapParts, pack } from './worker-messages.js';
 import { watch } from './worker-slices.js';
 
 /** @import { Attention } from './index.js' */
+/** @import { Info, MemoryUsage } from './types.js' */
+/** @import { WasmBackend } from './wasm-backend.js' */
 
 /**
  * @typedef {object} Request
  * @property {number} id
- * @property {'load' | 'call' | 'dispose'} kind
+ * @property {'load' | 'call' | 'dispose' | 'stop'} kind
  * @property {number} target handle of the object; 0: the instance
  * @property {string} method
  * @property {any[]} args
@@ -75,8 +77,12 @@ class Host {
   /** @type {Map<number, any>} */
   #objects = new Map();
   #last = 0;
+  /** What came up last. @type {Info | null} */
+  #info = null;
   /** @type {Int32Array | null} */
   #stop = null;
+  /** The call that shall stop, by message: on the GPU there is time to hear it. */
+  #stopped = 0;
   /** The call that runs, if it wants progress. @type {Request | null} */
   #running = null;
 
@@ -88,6 +94,10 @@ class Host {
   /** @param {Request} request */
   async receive(request) {
     const { id, kind, target, method, args } = request;
+    if (kind === 'stop') {
+      this.#stopped = id;
+      return;
+    }
     if (kind === 'dispose') {
       this.#objects.get(target)?.dispose?.();
       this.#objects.delete(target);
@@ -100,9 +110,9 @@ class Host {
       const states = {};
       const { value, transfer } = pack(result, true, (object) => this.#handleOf(object, states));
       for (const object of [target, ...handlesIn(args)]) this.#noteState(object, states);
-      this.#port.post({ id, result: value, states, memory: this.#attention?.memory }, transfer);
+      this.#port.post({ id, result: value, states, ...this.#news() }, transfer);
     } catch (error) {
-      this.#port.post({ id, error: plainError(error), memory: this.#attention?.memory }, []);
+      this.#port.post({ id, error: plainError(error), ...this.#news() }, []);
     } finally {
       this.#running = null;
     }
@@ -114,18 +124,26 @@ class Host {
     /** Of either kind: what it returns is awaited. @type {any} */
     const attention = await load(options);
     this.#attention = attention;
-    // Calls on the GPU are handed over whole: there is nothing to stop between.
-    if (attention.info.backend === 'webgpu') return { info: attention.info };
-    watch(contextOf('load', attention).backend, {
-      isStopped: () => this.#isStopped(),
-      report: (progress) => this.#report(progress),
-    });
     return { info: attention.info };
+  }
+
+  /** What every answer tells of the instance. @returns {{ memory?: MemoryUsage, info?: Info }} `info` where it has changed */
+  #news() {
+    if (!this.#attention) return {};
+    const { info, memory } = this.#attention;
+    if (info === this.#info) return { memory };
+    this.#info = info;
+    const { backend } = contextOf('load', this.#attention);
+    const isStopped = () => this.#isStopped();
+    if (info.backend === 'webgpu') watchGpu(backend, isStopped);
+    else watch(backend, { isStopped, report: (progress) => this.#report(progress) });
+    return { memory, info };
   }
 
   /** Whether the running call shall end. */
   #isStopped() {
-    return this.#stop !== null && Atomics.load(this.#stop, 0) === this.#running?.id;
+    const id = this.#running?.id;
+    return this.#stopped === id || (this.#stop !== null && Atomics.load(this.#stop, 0) === id);
   }
 
   /** @param {object} progress */
@@ -167,6 +185,19 @@ class Host {
     const state = this.#kinds.find(([Type]) => object instanceof Type)?.[1](object);
     if (state) states[handle] = state;
   }
+}
+
+/**
+ * Calls on the GPU are handed over whole: what a stopped one noted is taken back when it has run.
+ * @param {WasmBackend} backend @param {() => boolean} isStopped
+ */
+function watchGpu(backend, isStopped) {
+  const { run } = backend;
+  /** @type {any} */ (backend).run = async (/** @type {() => unknown} */ body, /** @type {() => void} */ undo) => {
+    const result = await run.call(backend, body, undo);
+    if (isStopped()) undo?.();
+    return result;
+  };
 }
 
 /** @param {any[]} args @returns {number[]} */

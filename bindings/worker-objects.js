@@ -1,9 +1,11 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 // What stays in the worker, as the page holds it.
 import { hideWithoutDispose } from './tensor.js';
+import { parted } from './worker-calls.js';
 
 /** @import { AppendOptions, AttendOptions, AttentionResult, CacheDtype, Dtype, Float32Result, ForwardOptions, Integers, Result, TensorData, TensorLike } from './types.js' */
-/** @import { Remote, WorkerClient } from './worker-client.js' */
+/** @import { Remote } from './worker-calls.js' */
+/** @import { WorkerClient } from './worker-client.js' */
 /** @import { CallOptions, InWorker, RemoteTensorLike } from './worker-types.js' */
 
 /** Something in the memory of the worker. */
@@ -111,8 +113,26 @@ export class WorkerMultiHeadAttention extends WorkerObject {
    * @returns {Promise<{ output: Result<T>, weights?: Float32Result }>}
    */
   forward(x, options) {
-    const { signal, onProgress, transfer, ...rest } = options ?? {};
-    return this.ask('MultiHeadAttention.forward', 'forward', [x, rest], { signal, onProgress, transfer });
+    const { own, rest } = parted(options);
+    return this.ask('MultiHeadAttention.forward', 'forward', [x, rest], own);
+  }
+}
+
+/** What caches of either kind tell. */
+export class WorkerCache extends WorkerObject {
+  /** @returns {number} */
+  get bytes() {
+    return this.remote.state.bytes;
+  }
+
+  /** @returns {number} */
+  get capacity() {
+    return this.remote.state.capacity;
+  }
+
+  /** @returns {CacheDtype} */
+  get dtype() {
+    return this.remote.state.dtype;
   }
 }
 
@@ -120,7 +140,7 @@ export class WorkerMultiHeadAttention extends WorkerObject {
  * A key/value cache in the worker. See KeyValueCache. Lengths and positions are those after the last call that is
  * settled.
  */
-export class WorkerKeyValueCache extends WorkerObject {
+export class WorkerKeyValueCache extends WorkerCache {
   /** @type {Int32Array} */
   get lengths() {
     return this.remote.state.lengths.slice();
@@ -139,28 +159,13 @@ export class WorkerKeyValueCache extends WorkerObject {
     return Math.max(...this.positions);
   }
 
-  /** @returns {number} */
-  get bytes() {
-    return this.remote.state.bytes;
-  }
-
-  /** @returns {number} */
-  get capacity() {
-    return this.remote.state.capacity;
-  }
-
-  /** @returns {CacheDtype} */
-  get dtype() {
-    return this.remote.state.dtype;
-  }
-
   /**
    * @param {RemoteTensorLike} k @param {RemoteTensorLike} v @param {AppendOptions & CallOptions | null} [options]
    * @returns {Promise<void>}
    */
   append(k, v, options) {
-    const { signal, transfer, ...rest } = options ?? {};
-    return this.ask('KeyValueCache.append', 'append', [k, v, rest], { signal, transfer });
+    const { own, rest } = parted(options);
+    return this.ask('KeyValueCache.append', 'append', [k, v, rest], own);
   }
 
   /**
@@ -169,8 +174,8 @@ export class WorkerKeyValueCache extends WorkerObject {
    * @returns {Promise<AttentionResult<T>>}
    */
   attend(q, options) {
-    const { signal, onProgress, transfer, ...rest } = options ?? {};
-    return this.ask('KeyValueCache.attend', 'attend', [q, rest], { signal, onProgress, transfer });
+    const { own, rest } = parted(options);
+    return this.ask('KeyValueCache.attend', 'attend', [q, rest], own);
   }
 
   /** @param {number | Integers} n @param {CallOptions | null} [options] @returns {Promise<void>} */

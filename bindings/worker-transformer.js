@@ -1,10 +1,10 @@
 // Models of attention-wasm/transformer that stay in the worker, as the page holds them.
 import { refuse } from './errors.js';
-import { hideWithoutDispose } from './tensor.js';
-import { WorkerCacheSnapshot, WorkerObject } from './worker-objects.js';
+import { parted } from './worker-calls.js';
+import { WorkerCache, WorkerCacheSnapshot, WorkerObject } from './worker-objects.js';
 
 /** @import { CaptureOptions, ForwardOptions, ForwardResult, GeneratedToken, GenerateOptions, LoadProgress, TransformerCacheOptions, TransformerInfo, TransformerOptions } from './transformer/types.js' */
-/** @import { CacheDtype, Float32Result, Integers, TensorLike } from './types.js' */
+/** @import { Float32Result, Integers, TensorLike } from './types.js' */
 /** @import { WorkerAttention } from './worker.js' */
 /** @import { WorkerClient } from './worker-client.js' */
 /** @import { CallOptions, OnModel } from './worker-types.js' */
@@ -16,25 +16,10 @@ import { WorkerCacheSnapshot, WorkerObject } from './worker-objects.js';
 export const clients = new WeakMap();
 
 /** The keys and values of a model in the worker. See TransformerCache. The length is that after the last call that is settled. */
-export class WorkerTransformerCache extends WorkerObject {
+export class WorkerTransformerCache extends WorkerCache {
   /** @returns {number} */
   get length() {
     return this.remote.state.length;
-  }
-
-  /** @returns {number} */
-  get capacity() {
-    return this.remote.state.capacity;
-  }
-
-  /** @returns {CacheDtype} */
-  get dtype() {
-    return this.remote.state.dtype;
-  }
-
-  /** @returns {number} */
-  get bytes() {
-    return this.remote.state.bytes;
   }
 
   /** @param {number} n @param {CallOptions | null} [options] @returns {Promise<void>} */
@@ -121,8 +106,8 @@ export class WorkerTransformer extends WorkerObject {
 
   /** @param {TransformerCacheOptions & CallOptions} options @returns {Promise<WorkerTransformerCache>} */
   createCache(options) {
-    const { signal, transfer, ...rest } = options ?? {};
-    return this.ask('Transformer.createCache', 'createCache', [rest], { signal, transfer }, WorkerTransformerCache);
+    const { own, rest } = parted(options);
+    return this.ask('Transformer.createCache', 'createCache', [rest], own, WorkerTransformerCache);
   }
 
   /**
@@ -130,8 +115,8 @@ export class WorkerTransformer extends WorkerObject {
    * @returns {Promise<ForwardResult>}
    */
   forward(tokens, options) {
-    const { signal, transfer, ...rest } = options ?? {};
-    return this.ask('Transformer.forward', 'forward', [tokens, rest], { signal, transfer });
+    const { own, rest } = parted(options);
+    return this.ask('Transformer.forward', 'forward', [tokens, rest], own);
   }
 
   /** @param {TensorLike} hidden @param {CallOptions | null} [options] @returns {Promise<Float32Result>} */
@@ -144,13 +129,16 @@ export class WorkerTransformer extends WorkerObject {
    * @returns {AsyncGenerator<GeneratedToken, void, undefined>}
    */
   async *generate(tokens, options) {
-    const { signal, transfer, onToken, ...rest } = options ?? {};
+    const {
+      own: { signal, onProgress, transfer },
+      rest: { onToken, ...rest },
+    } = parted(options);
     const from = [tokens, rest];
     /** @type {WorkerStream} */
     const stream = await this.ask('Transformer.generate', 'generate', from, { signal, transfer }, WorkerStream);
     try {
       for (;;) {
-        const { value, done } = await stream.next(rest.cache, { signal });
+        const { value, done } = await stream.next(rest.cache, { signal, onProgress });
         if (done) return;
         onToken?.(/** @type {GeneratedToken} */ (value));
         yield/** @type {GeneratedToken} */ (value);
@@ -160,5 +148,3 @@ export class WorkerTransformer extends WorkerObject {
     }
   }
 }
-
-for (const type of [WorkerTransformerCache, WorkerStream, WorkerTransformer]) hideWithoutDispose(type);

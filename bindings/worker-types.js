@@ -16,8 +16,9 @@
  * Options that every call in a worker takes beside its own.
  * @typedef {object} CallOptions
  * @property {AbortSignal | null} [signal] stops the call; its promise rejects with ABORTED within 100 ms, and what the
- *   call held is free by then
- * @property {((progress: Progress) => void) | null} [onProgress] told of every slice of a long attention or linear call
+ *   call held is free by then; on webgpu when the GPU is through with it
+ * @property {((progress: Progress) => void) | null} [onProgress] told of every slice of a long attention or linear call;
+ *   on webgpu there are none
  * @property {boolean | null} [transfer] moves the buffers of the arguments to the worker instead of copying them: the
  *   caller's arrays are empty from then on. false by default
  */

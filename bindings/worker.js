@@ -4,6 +4,7 @@ import { checkLoad } from './check-load.js';
 import { AttentionError, errorCodes, refuse } from './errors.js';
 import { ropeFrequencies } from './rope-frequencies.js';
 import { hideWithoutDispose } from './tensor.js';
+import { parted } from './worker-calls.js';
 import { WorkerClient } from './worker-client.js';
 import {
   WorkerCacheSnapshot,
@@ -92,12 +93,15 @@ export class WorkerAttention {
     clients.set(this, client);
     /** What came up in the worker, and why not better. @type {Readonly<Info>} */
     this.info = Object.freeze(info);
+    client.onInfo = (news) => {
+      this.info = Object.freeze(news);
+    };
   }
 
   /** @param {string} method @param {any[]} args @param {unknown} options @param {any} [Type] */
   #call(method, args, options, Type) {
-    const { signal, onProgress, transfer, ...rest } = /** @type {Record<string, any>} */ (options ?? {});
-    return this.#client.call(method, null, method, [...args, rest], { signal, onProgress, transfer }, Type);
+    const { own, rest } = parted(/** @type {any} */ (options));
+    return this.#client.call(method, null, method, [...args, rest], own, Type);
   }
 
   /** Memory in use in the worker, as of the last call that is settled. */

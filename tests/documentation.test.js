@@ -7,6 +7,7 @@ import { after, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import * as main from 'attention-wasm';
 import * as onnx from 'attention-wasm/onnx';
+import { namesOf } from './support/methods.js';
 import { weightsFor } from './support/models.js';
 import { safetensorsOf } from './support/safetensors.js';
 
@@ -18,6 +19,8 @@ after(() => rmSync(folder, { recursive: true }));
 /** Public files: where the imports of their examples come from. */
 const kEntries = {
   'index.js': "import { load } from 'attention-wasm';",
+  'attention.js': "import { load } from 'attention-wasm';",
+  'building-blocks.js': "import { load } from 'attention-wasm';",
   'rope-frequencies.js': "import { ropeFrequencies } from 'attention-wasm';",
   'safetensors.js':
     "import { readFile } from 'node:fs/promises';\nimport { readSafetensors } from 'attention-wasm/safetensors';",
@@ -83,7 +86,7 @@ describe('examples in the documentation', () => {
 
   test('every function has one', () => {
     const documented = Object.keys(kEntries).flatMap((file) => examplesOf(file).map(([name]) => name));
-    const methods = Object.getOwnPropertyNames(main.Attention.prototype);
+    const methods = namesOf(main.Attention.prototype);
     const without = ['constructor', 'dispose', 'memory', 'device'];
     const public_ = [
       ...methods.filter((name) => !without.includes(name)),

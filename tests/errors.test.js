@@ -208,7 +208,7 @@ test('every rule of the checks is broken by a test here', async () => {
     'check',
     ...subjects.map((subject) => `check-${subject}`),
     'rope-config',
-    'index',
+    'attention',
     'tensor',
     'key-value-cache',
   ];

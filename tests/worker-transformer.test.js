@@ -114,6 +114,24 @@ test('a signal stops a long forward within 100 ms, and the model and its cache a
   there.dispose();
 });
 
+test('every call takes onProgress and transfer beside its own options', async () => {
+  const { there, here } = await both();
+  const model = await WorkerTransformer.load(there, { config, weights });
+  const more = { onProgress: () => {}, transfer: false };
+  const cache = await model.createCache({ capacity: 16, ...more });
+  const own = here.createCache({ capacity: 16 });
+  assert.deepEqual(await model.forward([1, 2], { cache, ...more }), here.forward([1, 2], { cache: own }));
+  assert.deepEqual(
+    await collected(model.generate([3], { ...settings, cache, ...more })),
+    await collected(here.generate([3], { ...settings, cache: own })),
+  );
+  const keys = await there.keyValueCache({ numKvHeads: 1, headDim: 4, capacity: 4, ...more });
+  const row = { data: Float32Array.of(1, 2, 3, 4), shape: [1, 4] };
+  await keys.append(row, row, more);
+  assert.deepEqual((await keys.attend(row, more)).output.data, row.data);
+  there.dispose();
+});
+
 test('errors are those of the functions; what is disposed of is gone', async () => {
   const { there, here } = await both();
   const { allocated } = there.memory;

@@ -7,6 +7,7 @@ import { after, describe, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { AttentionError, load } from 'attention-wasm/worker';
 import { loadBuild } from './support/builds.js';
+import { namesOf } from './support/methods.js';
 import { random } from './support/random.js';
 import { failure, options } from './support/worker.js';
 
@@ -80,7 +81,7 @@ describe('the worker', () => {
     const there = await load(options);
     assert.deepEqual(there.info, here.info);
     const names = (object) =>
-      Object.getOwnPropertyNames(Object.getPrototypeOf(object)).filter(
+      namesOf(Object.getPrototypeOf(object)).filter(
         // A device of the GPU can't leave its worker.
         (name) => !name.startsWith('_') && name !== 'device',
       );

@@ -1,81 +1,12 @@
 // What is saved is what is shown: read again and compared.
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { interpolateLab } from 'd3-interpolate';
-import { interpolateCividis } from 'd3-scale-chromatic';
 import { assertClose } from '../support/tensors.js';
+import { boxesOf, colorOf, fieldOf, parsed, pixelsOf, rgb, saved, textsOf } from './saved.js';
 import { stateOf, useBrowser, weightAt } from './support.js';
 
 const visit = useBrowser();
-
-async function saved(page, format, kind = 'Matrix') {
-  const fold = page.locator('#take-away');
-  if ((await fold.getAttribute('open')) === null) await fold.locator('summary').click();
-  await page.getByLabel('What', { exact: true }).selectOption(kind);
-  const [download] = await Promise.all([
-    page.waitForEvent('download'),
-    page.getByRole('button', { name: format, exact: true }).click(),
-  ]);
-  return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) };
-}
-
-/** Fields of CSV, with quotes. */
-function parsed(text) {
-  return text
-    .split('\r\n')
-    .map((line) =>
-      [...`,${line}`.matchAll(/,("(?:[^"]|"")*"|[^",]*)/g)].map(([, field]) =>
-        field.startsWith('"') ? field.slice(1, -1).replaceAll('""', '"') : field,
-      ),
-    );
-}
-
-/** The colour that the scale has for a weight, as a picture has it. */
-const colorOf = (weight) => interpolateCividis(Math.round(weight * 255) / 255);
-
-/** Boxes of a drawing: place, size, colour and what is written about them. */
-const boxesOf = (svg) =>
-  [...svg.matchAll(/<rect ([^>]*)\/>/g)].map(([, text]) => {
-    const given = Object.fromEntries([...text.matchAll(/([\w-]+)="([^"]*)"/g)].map(([, name, value]) => [name, value]));
-    const [x, y, width, height] = ['x', 'y', 'width', 'height'].map((name) => Number(given[name]));
-    return {
-      x,
-      y,
-      width,
-      height,
-      fill: given.fill,
-      row: Number(given['data-row']),
-      key: Number(given['data-key']),
-      line: given['data-line'],
-    };
-  });
-
-/** Texts of a drawing. */
-const textsOf = (svg) =>
-  [...svg.matchAll(/<text [^>]*>([^<]*)</g)].map(([, text]) =>
-    text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(code)),
-  );
-
-/** Colours of a PNG in the middle of boxes of the drawing that it was made of, twice its size. */
-const pixelsOf = (page, bytes, boxes) =>
-  page.evaluate(
-    async ([data, places]) => {
-      const whole = Uint8Array.from(atob(data), (sign) => sign.charCodeAt(0));
-      const image = await createImageBitmap(new Blob([whole]));
-      const canvas = new OffscreenCanvas(image.width, image.height);
-      const context = canvas.getContext('2d', { willReadFrequently: true });
-      context.drawImage(image, 0, 0);
-      return places.map(({ x, y, width, height }) => {
-        const [red, green, blue] = context.getImageData(2 * x + width, 2 * y + height, 1, 1).data;
-        return `rgb(${red}, ${green}, ${blue})`;
-      });
-    },
-    [bytes.toString('base64'), boxes],
-  );
-
-/** As a picture has it. */
-const rgb = (hex) => `rgb(${[1, 3, 5].map((i) => Number.parseInt(hex.slice(i, i + 2), 16)).join(', ')})`;
 
 test('the matrix as JSON and CSV, named by its head: every number, and none where the mask hides', async () => {
   await visit('#head=2.3&off=4.2', {}, async (page) => {
@@ -156,9 +87,6 @@ test('rows, next tokens, arcs and all heads: as numbers and as drawings', async 
 
 /** The weights of a row, null where the mask hides them. */
 const rowOf = (state, head, row) => state.tokens.map((_, c) => (c > row ? null : weightAt(state, head, row, c)));
-
-/** Values of a row as a file has them: nothing where there is no number. */
-const fieldOf = (value) => (value === null ? '' : String(value));
 
 test('the row in focus: CSV, SVG and PNG', async () => {
   await visit('#head=4.1&cell=20.3', {}, async (page) => {

@@ -287,27 +287,6 @@ describe('a device and what is asked of it', () => {
   });
 });
 
-test('attention-wasm/worker hands calls over to the GPU, too', async () => {
-  const x = random(4).tensor([1, 2, 20, 16]);
-  const { backend, output, kept, steps, want } = await used.page.evaluate(async (q) => {
-    const { load } = await import('/dist/worker.js');
-    const attention = await load({ backend: 'webgpu' });
-    const tensor = await attention.tensor(q.data, q.shape);
-    const answer = await attention.scaledDotProductAttention(tensor, q, q, { isCausal: true });
-    const cache = await attention.keyValueCache({ numKvHeads: 2, headDim: 16, capacity: 20 });
-    await cache.append(q, q);
-    const state = { read: await tensor.read(), length: cache.length, attended: (await cache.attend(q)).output };
-    const { backend: name } = attention.info;
-    attention.dispose();
-    window.wasm ??= await window.packageEntry.load({ threads: 1 });
-    const plain = window.wasm.scaledDotProductAttention(q, q, q, { isCausal: true }).output;
-    return { backend: name, output: answer.output, kept: state.read, steps: state, want: plain };
-  }, x);
-  assert.deepEqual([backend, steps.length, [...kept]], ['webgpu', 20, [...x.data]]);
-  assertClose(output, want, { absolute: 1e-4 });
-  assertClose(steps.attended, want, { absolute: 1e-4 });
-});
-
 test("'auto' takes wasm where the only adapter computes on the processor, and says so", async () => {
   const { backend, reasons } = await used.page.evaluate(
     async () => (await window.packageEntry.load({ backend: 'auto', threads: 1 })).info,

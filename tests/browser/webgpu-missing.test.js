@@ -31,6 +31,23 @@ test("'webgpu' rejects with the reason", async () => {
   assert.match(error.message, /backend must be 'wasm' here \(.+\), got 'webgpu'/);
 });
 
+test('in a worker it is the same', async () => {
+  const { info, error } = await used.page.evaluate(async () => {
+    const { load } = await import('/dist/worker.js');
+    const attention = await load({ backend: 'auto', threads: 1 });
+    attention.dispose();
+    const refused = await load({ backend: 'webgpu' }).then(
+      () => null,
+      ({ code, message }) => ({ code, message }),
+    );
+    return { info: attention.info, error: refused };
+  });
+  assert.equal(info.backend, 'wasm');
+  assert.match(info.reasons[0], /^webgpu: /);
+  assert.equal(error.code, 'UNSUPPORTED');
+  assert.match(error.message, /backend must be 'wasm' here \(.+\), got 'webgpu'/);
+});
+
 test('wasm alone loads no file of the GPU code', async () => {
   const page = await used.open();
   const names = [];

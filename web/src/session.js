@@ -1,16 +1,18 @@
 // The models and what is shown of them: one job at a time, the most urgent first, always for the latest settings; and
 // measurements behind them.
-import { createMatrices, sameView } from './matrices.js';
+import { createJobs } from './jobs.js';
+import { createMatrices } from './matrices.js';
 import { measure } from './measuring.js';
 import { afterPause } from './pause.js';
-import { existing, thumbnailPixels, viewOf } from './shown.js';
+import { existing, viewOf } from './shown.js';
 import { kDefaults } from './state.js';
 
 /** @import { Engine } from './engine/client.js' */
+/** @import { Job, Models } from './jobs.js' */
 /** @import { Known } from './measuring.js' */
-/** @import { Shown, ShownStore } from './shown.js' */
+/** @import { ShownStore } from './shown.js' */
 /** @import { State, Store } from './state.js' */
-/** @import { BuildInfo, Effect, HeadName, HeadScores, Matrix, MatrixView, ModelInfo, Progress, Run } from './types.js' */
+/** @import { HeadName, HeadScores, Matrix, MatrixView, Progress } from './types.js' */
 
 /** Settings after which the model runs again, or the matrix alone. @type {readonly (keyof State)[]} */
 // biome-ignore format: two subjects, two lines
@@ -23,8 +25,7 @@ const kReview = ['at', 'peek', 'combine', 'chosen', 'show', 'hideFirst', 'mass',
 
 const kRest = 40; // milliseconds
 
-/** The most urgent first. @typedef {'run' | 'write' | 'matrix' | 'row' | 'thumbnails'} Job */
-/** @type {readonly Job[]} */
+/** The most urgent first. @type {readonly Job[]} */
 const kJobs = ['run', 'write', 'matrix', 'row', 'thumbnails'];
 
 /**
@@ -32,8 +33,6 @@ const kJobs = ['run', 'write', 'matrix', 'row', 'thumbnails'];
  * @param {{ scores: HeadScores, matrixOf: (view: MatrixView) => Matrix | null }} stored of the trained model and of the example
  */
 export function createSession(store, shown, engine, stored) {
-  /** @type {BuildInfo | null} */
-  let build = null;
   /** @type {Partial<Record<'trained' | 'own', Known>>} */
   const known = {};
   /** @type {Set<Job>} */
@@ -42,15 +41,16 @@ export function createSession(store, shown, engine, stored) {
   let running = null;
   /** @type {Promise<void>} */
   let measuring = Promise.resolve();
-  let nextLayer = 0;
-  let isStopped = false;
   const matrices = createMatrices((view) => {
     const { model, backend } = store.state;
     return engine.ask('matrix', { model, backend, view });
   });
 
   const current = () => (store.state.model === 'untrained' ? null : (known[store.state.model] ?? null));
-  const isReady = () => build !== null && (store.state.model === 'untrained' || current() !== null);
+  /** @type {Models} */
+  const models = { build: null, current };
+  const { jobs, restartThumbnails, stopWriting } = createJobs(store, shown, engine, matrices, models, wanted);
+  const isReady = () => models.build !== null && (store.state.model === 'untrained' || current() !== null);
 
   /** @param {Progress} progress */
   const showProgress = (progress) => shown.set({ progress });
@@ -70,26 +70,6 @@ export function createSession(store, shown, engine, stored) {
     store.set({ backend: 'wasm' }); // and computes
   }
 
-  /** What the model is asked. */
-  function wantedRun() {
-    const { model, backend, text, added, off, mask, scale, temperature, rotary, softcap, window } = store.state;
-    return { model, backend, text, added, off, change: { mask, scale, temperature, rotary, softcap, window } };
-  }
-
-  /** The matrix of a run, and what else has to change with it. @param {Run} run @param {Partial<Shown>} more */
-  async function showRun(run, more) {
-    store.set(existing(store.state, run, shown.state.writing !== null));
-    wanted.delete('matrix');
-    const view = viewOf(store.state, run);
-    const matrix = await matrices.of(run, view);
-    if (wanted.has('run')) return; // a later one is on its way
-    if (!sameView(view, viewOf(store.state, run))) {
-      wanted.add('matrix');
-      if (run === shown.state.run) return; // nobody waits for this view any more
-    }
-    shown.set({ run, matrix, view, ...more });
-  }
-
   /** The matrix that the state asks for: at once where it is known. */
   function review() {
     const { run, isStored, writing } = shown.state;
@@ -103,81 +83,6 @@ export function createSession(store, shown, engine, stored) {
       shown.set({ matrix, view });
     }
   }
-
-  /** @type {Record<Job, () => Promise<void>>} */
-  const jobs = {
-    async run() {
-      const { heads, causal, rope, seed } = store.state;
-      const language = current();
-      const layer = { heads, causal, rope, seed };
-      const run = await engine.ask('run', { ...wantedRun(), layer }, showProgress);
-      shown.set({ progress: null });
-      if (wanted.has('run')) return;
-      const isOther = !sameSizes(run, shown.state.run);
-      await showRun(run, {
-        ...{ build: run.build ?? build, model: language?.info ?? null, failure: '', isStored: false },
-        ...(isOther && { thumbnails: [], candidates: [], lens: [] }),
-        ...(!language && { scores: null, candidates: [], lens: [] }),
-      });
-      nextLayer = 0;
-      wanted.add('row').add('thumbnails');
-    },
-
-    async matrix() {
-      const { run } = shown.state;
-      if (run) await showRun(run, {});
-    },
-
-    /** What comes after the row in focus, and what each layer would say. */
-    async row() {
-      const { model, backend, focus, lens } = store.state;
-      if (!current() || !shown.state.run?.tokens.length) return shown.set({ candidates: [], lens: [] });
-      const { row } = focus;
-      const candidates = await engine.ask('predict', { model, backend, row });
-      const layers = lens ? await engine.ask('lens', { model, backend, row }) : [];
-      if (!wanted.has('run')) shown.set({ candidates, lens: layers, nextRow: row });
-    },
-
-    /** Of one layer; the others follow as long as nothing is more urgent. */
-    async thumbnails() {
-      const { run } = shown.state;
-      const layer = nextLayer;
-      if (!run || layer >= run.layers) return;
-      const { model, backend, hideFirst } = store.state;
-      const part = await engine.ask('thumbnails', { model, backend, layer, side: thumbnailPixels(), hideFirst });
-      if (wanted.has('run') || layer !== nextLayer) return;
-      const thumbnails = Array.from({ length: run.layers }, (_, l) => shown.state.thumbnails[l] ?? null);
-      thumbnails[layer] = part;
-      shown.set({ thumbnails });
-      nextLayer++;
-      wanted.add('thumbnails');
-    },
-
-    async write() {
-      const { model, backend, writing: settings, added } = store.state;
-      if (model === 'untrained' || !current()) return;
-      const ids = [...added];
-      isStopped = false;
-      shown.set({ writing: { count: 0, token: '' } });
-      try {
-        await engine.ask('startWriting', { ...wantedRun(), settings });
-        while (!isStopped && !wanted.has('run')) {
-          const step = await engine.ask('writeNext', { model, backend });
-          if (!step || wanted.has('run')) break;
-          ids.push(step.id);
-          const last = step.run.tokens.length - 1;
-          store.set({ newOnly: true, zoom: null, locked: false, focus: { ...store.state.focus, row: last } });
-          await showRun(step.run, { writing: { count: ids.length - added.length, token: step.token } });
-          await jobs.row();
-        }
-      } finally {
-        shown.set({ writing: null });
-      }
-      if (!wanted.has('run') && ids.length > added.length) {
-        store.set({ added: ids, newOnly: true, focus: { ...store.state.focus, row: Number.MAX_SAFE_INTEGER } });
-      }
-    },
-  };
 
   async function loop() {
     for (let job = nextJob(); job; job = nextJob()) {
@@ -224,7 +129,7 @@ export function createSession(store, shown, engine, stored) {
     }
     if (kRerun.some(has)) compute();
     else if (kReview.some(has)) review();
-    if (has('hideFirst')) nextLayer = 0;
+    if (has('hideFirst')) restartThumbnails();
     if (has('hideFirst')) want('thumbnails');
     if (has('lens')) want('row');
     else if (has('focus') && state.focus.row !== shown.state.nextRow) rest.ask(undefined);
@@ -235,13 +140,11 @@ export function createSession(store, shown, engine, stored) {
     /** Writes on behind the text. @returns {Promise<void>} */
     write: () => want('write'),
     /** Ends the writing behind the token that is being written. */
-    stop() {
-      isStopped = true;
-    },
+    stop: stopWriting,
 
     async start() {
       try {
-        build = await engine.ask('build');
+        models.build = await engine.ask('build');
         if (store.state.model === 'untrained') await compute();
         known.trained = {
           info: await engine.ask('loadTrained', undefined, showProgress),
@@ -330,7 +233,7 @@ export function createSession(store, shown, engine, stored) {
     },
     /** What came up on wasm: version, build, threads, and why not better. */
     get info() {
-      return build;
+      return models.build;
     },
     /** Why the GPU doesn't compute, if it was chosen and can't. */
     get gpuRefusal() {
@@ -340,6 +243,3 @@ export function createSession(store, shown, engine, stored) {
 }
 
 /** @typedef {ReturnType<typeof createSession>} Session */
-
-/** @param {Run} a @param {Run | null} b */
-const sameSizes = (a, b) => b !== null && a.layers === b.layers && a.heads === b.heads;
