@@ -134,19 +134,20 @@ for (const [name, hash, actions] of [
 
 test('a task that is too long is found', async () => {
   await visit('', { arrange: watchTasks }, async (page) => {
+    await longestOf(page, async () => {}); // what came before is not to be told with it
     const { processor, told } = await longestOf(page, () =>
       page.evaluate(
         () =>
           new Promise((resolve) => {
             setTimeout(() => {
-              const end = performance.now() + 150;
+              const end = performance.now() + 400;
               while (performance.now() < end);
               resolve();
             });
           }),
       ),
     );
-    assert.ok(told >= 150, `${told} ms`);
+    assert.ok(told >= 400, `${told} ms`);
     assert.ok(processor > 0.1 * told && processor <= told + 1, `${processor} ms of ${told} ms`);
   });
 });
