@@ -113,10 +113,20 @@ inline v128_t row_scales(const float scales[kBlockRows]) {
   return N == 1 ? wasm_f32x4_splat(scales[0]) : N == 2 ? wasm_i64x2_shuffle(all, all, 0, 0) : all;
 }
 
+/// Whether scales were finite, for which one number stands: 0, or else NaN.
+class Finite {
+ public:
+  void see(v128_t scales) { found_ = wasm_v128_or(found_, wasm_f32x4_sub(scales, scales)); }
+  bool all() const { return !wasm_v128_any_true(found_); }
+
+ private:
+  v128_t found_ = wasm_f32x4_const_splat(0);
+};
+
 /// Scores of N rows with tokens j..j+count-1, which have one_scale. `scales` of the query rows, call.scale in them;
-/// `out` has room for kScored keys more.
+/// `out` has room for kScored keys more. Whether the scale of every token was finite.
 template <int32_t N>
-ATTENTION_NOINLINE void score_tokens(const int16_t* queries, const float scales[kBlockRows], const Tokens& keys,
+ATTENTION_NOINLINE bool score_tokens(const int16_t* queries, const float scales[kBlockRows], const Tokens& keys,
                                      int32_t j, int32_t count, float* out) {
   constexpr int32_t kKeys = kScored<N>;
   const v128_t scale = row_scales<N>(scales);
@@ -124,7 +134,8 @@ ATTENTION_NOINLINE void score_tokens(const int16_t* queries, const float scales[
   const float* const key_scales = keys.scale;
   const ptrdiff_t stride = keys.stride;
   const int32_t channels = blocks_of(keys.width) * kBlockValues;
-  in_runs<kKeys>(keys, j, count, [=](int32_t u, int32_t row, int32_t left) {
+  Finite finite;
+  in_runs<kKeys>(keys, j, count, [&](int32_t u, int32_t row, int32_t left) {
     const uint8_t* tokens[kKeys];
     find_tokens<kKeys>(data + row * stride, stride, left, tokens);
     v128_t sums[kKeys][N];
@@ -137,24 +148,30 @@ ATTENTION_NOINLINE void score_tokens(const int16_t* queries, const float scales[
     }
     float* to = out + kLogits<N> * u;
     if constexpr (N == 1) {
-      store_scores<N, kKeys>(sums, wasm_f32x4_mul(scale, load_lanes(key_scales + row, left)), to);
+      const v128_t of_keys = load_lanes(key_scales + row, left);
+      finite.see(of_keys);
+      store_scores<N, kKeys>(sums, wasm_f32x4_mul(scale, of_keys), to);
     } else {
       store_scores<N, kKeys>(sums, scale, to);
       for (int32_t i = 0; i < kKeys && i < left; ++i, to += kBlockRows) {
-        wasm_v128_store(to, wasm_f32x4_mul(wasm_v128_load(to), load_splat(key_scales + row + i)));
+        const v128_t of_key = load_splat(key_scales + row + i);
+        finite.see(of_key);
+        wasm_v128_store(to, wasm_f32x4_mul(wasm_v128_load(to), of_key));
       }
     }
   });
+  return finite.all();
 }
 
 /// The same for other tokens. The sums of four rows with scales of their own fill the registers alone.
 template <int32_t N>
-ATTENTION_NOINLINE void score_blocks(const int16_t* queries, const float scales[kBlockRows], const Tokens& keys,
+ATTENTION_NOINLINE bool score_blocks(const int16_t* queries, const float scales[kBlockRows], const Tokens& keys,
                                      int32_t j, int32_t count, float* out) {
   constexpr int32_t kKeys = N > 2 ? 1 : kScored<N>;
   const v128_t scale = row_scales<N>(scales);
   const int32_t blocks = blocks_of(keys.width);
   const ptrdiff_t bytes = block_bytes(keys.type), skipped = keys.type == Type::kInt8 ? 0 : kScaleBytes;
+  Finite finite;
   in_runs<kKeys>(keys, j, count, [&](int32_t u, int32_t row, int32_t left) {
     const uint8_t* tokens[kKeys];
     find_tokens<kKeys>(token_block(keys, row, 0), keys.stride, left, tokens);
@@ -172,7 +189,9 @@ ATTENTION_NOINLINE void score_blocks(const int16_t* queries, const float scales[
       for (int32_t i = 0; i < kKeys; ++i) numbers[i] = tokens[i] + skipped;
       add_products<N, kKeys>(numbers, block_queries, kBlockValues, products);
       float of_keys[4];
-      wasm_v128_store(of_keys, block_scales<kKeys>(keys, row, left, tokens));
+      const v128_t some = block_scales<kKeys>(keys, row, left, tokens);
+      finite.see(some);
+      wasm_v128_store(of_keys, some);
       for (int32_t i = 0; i < kKeys; ++i) {
         const v128_t d = wasm_f32x4_splat(of_keys[i]);
         for (int32_t n = 0; n < N; ++n) sums[i][n] = madd(d, wasm_f32x4_convert_i32x4(products[i][n]), sums[i][n]);
@@ -181,6 +200,7 @@ ATTENTION_NOINLINE void score_blocks(const int16_t* queries, const float scales[
     }
     store_scores<N, kKeys>(sums, scale, out + kLogits<N> * u);
   });
+  return finite.all();
 }
 
 constexpr float kMostWeight = 65000;  // less than 2^16 by the rounding of kBlockKeys weights
@@ -194,9 +214,10 @@ struct RunWeights {
   /// Tokens row..row+count-1. `weights` as logits stand. Whether all scales were finite; where one isn't, its tokens
   /// count 0, see add_other_blocks. Weights that aren't finite count 0, too: their row's sum of weights is NaN already.
   template <int32_t N>
-  bool pack(const float* weights, const Tokens& values, int32_t row, int32_t count, int32_t block) {
+  ATTENTION_INLINE bool pack(const float* weights, const Tokens& values, int32_t row, int32_t count, int32_t block) {
     const v128_t infinity = wasm_f32x4_splat(INFINITY);
-    v128_t found = wasm_f32x4_const_splat(0), most = found, all = found;
+    v128_t most = wasm_f32x4_const_splat(0), all = most;
+    Finite finite;
     const auto put = [&](int32_t u, v128_t weight, v128_t scale) {
       const v128_t product = wasm_f32x4_mul(weight, scale);
       const v128_t magnitude = wasm_f32x4_abs(product), counts = wasm_f32x4_lt(magnitude, infinity);
@@ -211,7 +232,7 @@ struct RunWeights {
       const uint8_t* blocks[4];
       if (values.type != Type::kInt8) find_tokens<4>(token + u * values.stride, values.stride, left, blocks);
       const v128_t some = block_scales<4>(values, row + u, left, blocks);
-      found = wasm_v128_or(found, wasm_f32x4_sub(some, some));  // 0 for finite numbers, NaN for the others
+      finite.see(some);
       if constexpr (N == 1) {
         put(u / 4, load_lanes(weights + u, left), some);
       } else {
@@ -233,11 +254,11 @@ struct RunWeights {
     const v128_t inverse =
         wasm_v128_and(wasm_f32x4_div(wasm_f32x4_splat(1), step), wasm_f32x4_gt(step, wasm_f32x4_splat(1e-38f)));
     to_numbers<N>(count, inverse);
-    return !wasm_v128_any_true(found);
+    return finite.all();
   }
 
   template <int32_t N>
-  void to_numbers(int32_t count, v128_t inverse) {
+  ATTENTION_INLINE void to_numbers(int32_t count, v128_t inverse) {
     // What is added to 1.5 * 2^23 is rounded, and stands in the low bits of the sum.
     const v128_t round = wasm_f32x4_splat(0x1.8p23f), low = wasm_i32x4_splat(0xffff);
     const auto number = [&](int32_t u) {
@@ -311,19 +332,17 @@ ATTENTION_NOINLINE void add_numbers(const RunWeights& weights, const uint8_t* nu
 
 /// N rows of a block of rows: their sums over the values of a run of tokens, from row `row` on.
 template <int32_t N>
-bool add_run(const float* weights, const Tokens& values, int32_t row, int32_t count, const float* scale, float* sums) {
+ATTENTION_INLINE bool add_run(const float* weights, const Tokens& values, int32_t row, int32_t count,
+                              const float* scale, float* sums) {
   RunWeights run;
-  if (values.type == Type::kInt8) {
-    const bool finite = run.pack<N>(weights, values, row, count, 0);
-    add_numbers<N>(run, token_block(values, row, 0), values.stride, count, scale, values.width, sums);
-    return finite;
-  }
   bool finite = true;
-  for (int32_t c = 0; c < values.width; c += kBlockValues) {
+  const bool of_tokens = values.type == Type::kInt8;
+  const int32_t channels = of_tokens ? values.width : kBlockValues;  // with the same weights
+  for (int32_t c = 0; c < values.width; c += channels) {
     const int32_t block = c / kBlockValues;
     finite &= run.pack<N>(weights, values, row, count, block);
-    add_numbers<N>(run, token_block(values, row, block) + kScaleBytes, values.stride, count, scale, kBlockValues,
-                   sums + N * c);
+    const uint8_t* numbers = token_block(values, row, block) + (of_tokens ? 0 : kScaleBytes);
+    add_numbers<N>(run, numbers, values.stride, count, scale, channels, sums + N * c);
   }
   return finite;
 }

@@ -131,7 +131,7 @@ class Chunk {
     // Whatever is widened first is walked straight by that. Quantised tokens are few bytes for what they compute: their
     // loops are walk enough.
     if (call_.k_type == Type::kFloat32) key_walk_ = walk(keys_);
-    if (call_.out && !is_quantized(call_.k_type) && !is_quantized(call_.v_type)) value_walk_ = walk(values_);
+    if (call_.out && call_.v_type == Type::kFloat32) value_walk_ = walk(values_);
     part_ = {job.part.max + at, job.part.sum + at, job.part.values + at * padded(call_.Dv)};
   }
 
@@ -203,12 +203,15 @@ class Chunk {
   }
 
   void push_block(int32_t r, int32_t key, int32_t end) {
-    if (block(r).plain) return push_rows(r, Coverage::kAll, key, end - key);
-    RowGroup<1>& rows = block(r).rows;
-    const int32_t begin = std::max(key, rows.range().first), count = std::min(end, rows.range().end) - begin;
-    if (count <= 0) return;
-    const Coverage coverage = rows.cover(begin, count, space_.bias);
-    if (coverage != Coverage::kNone) push_rows(r, coverage, begin, count);
+    Coverage coverage = Coverage::kAll;
+    if (!block(r).plain) {
+      RowGroup<1>& rows = block(r).rows;
+      key = std::max(key, rows.range().first);
+      end = std::min(end, rows.range().end);
+      coverage = key < end ? rows.cover(key, end - key, space_.bias) : Coverage::kNone;
+      if (coverage == Coverage::kNone) return;
+    }
+    push_rows(r, coverage, key, end - key);
   }
 
   void push_rows(int32_t r, Coverage coverage, int32_t key, int32_t count) {
@@ -256,28 +259,28 @@ class Chunk {
   ATTENTION_INLINE void weigh(const Loops& loops, int32_t r, int32_t key, int32_t count) {
     if (!block(r).whole) {
       key_walk_.seek(key - first_);
-      value_walk_.seek(key - first_);
       const FloatRows k = token_rows(keys_, key, count, space_.key_tile);
-      loops.score(queries(r), k, count, call_.D, key_walk_, value_walk_, space_.logits);
+      loops.score(queries(r), k, count, call_.D, key_walk_, space_.logits);
       return;
     }
-    score_whole(loops, r, key, count);
     // Tokens that read as NaN go through float32, but no others: their bits don't depend on what a row doesn't see.
-    if (all_finite(space_.logits, 0, 1, loops.step * count)) return;
+    if (score_whole(loops, r, key, count)) return;
     for (int32_t u = 0; u < count; ++u) {
       if (finite_scales(keys_, keys_.row(key + u))) continue;
       float scores[kScoredLogits];
       Walk none;
-      loops.score(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, none, none, scores);
+      loops.score(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, none, scores);
       std::copy(scores, scores + loops.step, space_.logits + loops.step * u);
     }
   }
 
-  void score_whole(const Loops& loops, int32_t r, int32_t key, int32_t count) {
-    const bool narrow = keys_.type == Type::kQ4_0;  // which is walked straight while it is widened
-    const Tokens keys = narrow ? widen(keys_, key, count, space_.wide_tile) : keys_;
-    const auto score = one_scale(keys) ? loops.score_tokens : loops.score_blocks;
-    score(whole_queries(r), block(r).scales, keys, narrow ? 0 : key, count, space_.logits);
+  ATTENTION_INLINE bool score_whole(const Loops& loops, int32_t r, int32_t key, int32_t count) {
+    if (keys_.type == Type::kQ4_0) {
+      const Tokens wide = widen(keys_, key, count, space_.wide_tile);
+      return loops.score_blocks(whole_queries(r), block(r).scales, wide, 0, count, space_.logits);
+    }
+    const auto score = one_scale(keys_) ? loops.score_tokens : loops.score_blocks;
+    return score(whole_queries(r), block(r).scales, keys_, key, count, space_.logits);
   }
 
   ATTENTION_INLINE void sum_values(const Loops& loops, int32_t r, Coverage coverage, int32_t key, int32_t count,
@@ -287,14 +290,19 @@ class Chunk {
     if (coverage == Coverage::kSome && !all_finite(v.data, v.stride, count, call_.Dv)) {
       loops.add_visible(block(r).rows, key, count, space_.logits, v, call_.Dv, scale, sums(r));
     } else {
-      loops.add(space_.logits, v, count, call_.Dv, scale, sums(r));
+      value_walk_.seek(key - first_);
+      loops.add(space_.logits, v, count, call_.Dv, scale, value_walk_, sums(r));
     }
   }
 
-  void sum_blocks(const Loops& loops, int32_t r, int32_t key, int32_t count, const float* scale) {
-    const bool narrow = values_.type == Type::kQ4_0;
-    const Tokens values = narrow ? widen(values_, key, count, space_.wide_tile) : values_;
-    const bool finite = loops.add_blocks(space_.logits, values, narrow ? 0 : key, count, scale, sums(r));
+  ATTENTION_INLINE void sum_blocks(const Loops& loops, int32_t r, int32_t key, int32_t count, const float* scale) {
+    bool finite;
+    if (values_.type == Type::kQ4_0) {
+      const Tokens wide = widen(values_, key, count, space_.wide_tile);
+      finite = loops.add_blocks(space_.logits, wide, 0, count, scale, sums(r));
+    } else {
+      finite = loops.add_blocks(space_.logits, values_, key, count, scale, sums(r));
+    }
     for (int32_t u = 0; u < count && !finite; ++u) {
       float visible[kBlockRows];
       wasm_v128_store(visible, wasm_v128_and(block(r).rows.lanes(key, u, 0), wasm_f32x4_const_splat(1)));

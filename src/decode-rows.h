@@ -104,9 +104,9 @@ inline void score_keys(const float* queries, const float* const keys[kScored<N>]
 }
 
 /// A straight walk through rows, one read a cache line. Machines fetch ahead of straight walks only, and the products
-/// read several rows at a time: so a few keys are walked just before they are scored, and with them their values. All
-/// reads come from one instruction, because machines tell walks apart by the instruction that reads: written out two
-/// or four times, the reads take up to twice as long.
+/// read several rows at a time: so a tile of keys is walked just before it is scored, and a tile of values just before
+/// it is added. All reads come from one instruction, because machines tell walks apart by the instruction that reads:
+/// written out two or four times, the reads take up to twice as long. Walking further ahead outruns the machine.
 class Walk {
  public:
   Walk() = default;
@@ -149,21 +149,16 @@ class Walk {
   uint32_t seen_ = 0;  // kept, because the engines drop loads whose value is not used
 };
 
-constexpr int32_t kWalkedRows = 4;  // before each time that some are scored
-
 /// Scores of N rows with a tile of keys. `out` has room for a multiple of kScored keys.
 template <int32_t N>
-ATTENTION_NOINLINE void score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels, Walk& own,
-                                   Walk& values, float* out) {
+ATTENTION_NOINLINE void score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels, Walk& walk,
+                                   float* out) {
   constexpr int32_t kKeys = kScored<N>;
+  walk.step(count);
   for (int32_t j = 0; j < count; j += kKeys) {
     const float* some[kKeys];
     for (int32_t i = 0; i < kKeys; ++i) {
       some[i] = keys.data + std::min(j + i, count - 1) * keys.stride;  // beyond the last one: itself again
-    }
-    if (j % kWalkedRows == 0) {
-      values.step(kWalkedRows);
-      own.step(kWalkedRows);
     }
     score_keys<N>(queries, some, channels, out + kLogits<N> * j);
   }
@@ -214,7 +209,8 @@ inline void rescale(const float* scale, int32_t channels, float* sums) {
 /// sums[n][c] = scale[n] * sums[n][c] + sum over keys of weights[key][n] * values[key][c].
 template <int32_t N>
 ATTENTION_NOINLINE void add_values(const float* weights, FloatRows values, int32_t count, int32_t channels,
-                                   const float* scale, float* sums) {
+                                   const float* scale, Walk& walk, float* sums) {
+  walk.step(count);
   rescale<N>(scale, channels, sums);
   const float* v = values.data;
   int32_t j = 0;
