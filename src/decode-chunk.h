@@ -253,14 +253,14 @@ class Chunk {
     const auto unit = static_cast<ptrdiff_t>(size_of(tokens.type));
     const char* first =
         static_cast<const char*>(tokens.data) + (tokens.first + tokens.row(first_) * tokens.stride) * unit;
-    return {first, tokens.stride * unit, count, static_cast<int32_t>(token_bytes(tokens.type, tokens.width))};
+    return {first, tokens.stride * unit, static_cast<int32_t>(token_bytes(tokens.type, tokens.width))};
   }
 
   ATTENTION_INLINE void weigh(const Loops& loops, int32_t r, int32_t key, int32_t count) {
     if (!block(r).whole) {
-      key_walk_.seek(key - first_);
+      key_walk_.over(key - first_, count);
       const FloatRows k = token_rows(keys_, key, count, space_.key_tile);
-      loops.score(queries(r), k, count, call_.D, key_walk_, space_.logits);
+      loops.score(queries(r), k, count, call_.D, space_.logits);
       return;
     }
     // Tokens that read as NaN go through float32, but no others: their bits don't depend on what a row doesn't see.
@@ -268,8 +268,7 @@ class Chunk {
     for (int32_t u = 0; u < count; ++u) {
       if (finite_scales(keys_, keys_.row(key + u))) continue;
       float scores[kScoredLogits];
-      Walk none;
-      loops.score(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, none, scores);
+      loops.score(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, scores);
       std::copy(scores, scores + loops.step, space_.logits + loops.step * u);
     }
   }
@@ -290,8 +289,8 @@ class Chunk {
     if (coverage == Coverage::kSome && !all_finite(v.data, v.stride, count, call_.Dv)) {
       loops.add_visible(block(r).rows, key, count, space_.logits, v, call_.Dv, scale, sums(r));
     } else {
-      value_walk_.seek(key - first_);
-      loops.add(space_.logits, v, count, call_.Dv, scale, value_walk_, sums(r));
+      value_walk_.over(key - first_, count);
+      loops.add(space_.logits, v, count, call_.Dv, scale, sums(r));
     }
   }
 

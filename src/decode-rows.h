@@ -103,58 +103,43 @@ inline void score_keys(const float* queries, const float* const keys[kScored<N>]
   store_scores<N, kKeys>(sums[0], wasm_f32x4_const_splat(1), out);
 }
 
-/// A straight walk through rows, one read a cache line. Machines fetch ahead of straight walks only, and the products
-/// read several rows at a time: so a tile of keys is walked just before it is scored, and a tile of values just before
-/// it is added. All reads come from one instruction, because machines tell walks apart by the instruction that reads:
-/// written out two or four times, the reads take up to twice as long. Walking further ahead outruns the machine.
+/// A straight walk through neighbouring rows, one read a cache line. Machines fetch ahead of straight walks only, and
+/// the products read several rows at a time: so a tile of keys is walked just before it is scored, and a tile of values
+/// just before it is added. All reads come from one instruction, because machines tell walks apart by the instruction
+/// that reads: written out two or four times, the reads take up to twice as long. Walking further ahead outruns the
+/// machine.
 class Walk {
  public:
-  Walk() = default;
-  /// `count` rows of so many bytes, `stride` bytes apart.
-  Walk(const void* rows, ptrdiff_t stride, int32_t count, int32_t bytes)
-      : first_(static_cast<const char*>(rows)),
-        next_(first_),
-        stride_(stride),
-        bytes_(bytes),
-        left_(count),
-        count_(count) {}
+  Walk() = default;  // nowhere
+  /// Rows of so many bytes, `stride` bytes apart.
+  Walk(const void* rows, ptrdiff_t stride, int32_t bytes)
+      : rows_(static_cast<const char*>(rows)), stride_(stride), bytes_(bytes) {}
 
-  /// Goes to row `row`.
-  void seek(int32_t row) {
-    next_ = first_ + row * stride_;
-    left_ = count_ - row;
-  }
-
-  /// The next `rows` rows, as far as there are any.
-  ATTENTION_NOINLINE void step(int32_t rows) {
-    int32_t runs = std::min(rows, left_), length = bytes_;
-    left_ -= rows;
-    if (stride_ == bytes_) {  // without gaps it is a single one
-      length *= runs;
-      runs = 1;
-    }
-    for (; runs > 0; --runs) {
-      const char* const end = next_ + length;
+  ATTENTION_NOINLINE void over(int32_t first, int32_t count) {
+    if (!rows_) return;
+    const bool gapless = stride_ == bytes_;  // then it is a single long row
+    const char* row = rows_ + first * stride_;
+    const int32_t length = gapless ? count * bytes_ : bytes_;
+    for (int32_t left = gapless ? 1 : count; left > 0; --left, row += stride_) {
 #pragma clang loop unroll(disable)
-      for (const char* at = next_; at < end; at += kCacheLine) seen_ ^= *reinterpret_cast<const volatile uint8_t*>(at);
-      next_ = stride_ == bytes_ ? end : next_ + stride_;
+      for (const char* at = row; at < row + length; at += kCacheLine) {
+        seen_ ^= *reinterpret_cast<const volatile uint8_t*>(at);
+      }
     }
   }
 
  private:
   static constexpr int32_t kCacheLine = 64;
-  const char *first_ = nullptr, *next_ = nullptr;
+  const char* rows_ = nullptr;
   ptrdiff_t stride_ = 0;
-  int32_t bytes_ = 0, left_ = 0, count_ = 0;
+  int32_t bytes_ = 0;
   uint32_t seen_ = 0;  // kept, because the engines drop loads whose value is not used
 };
 
 /// Scores of N rows with a tile of keys. `out` has room for a multiple of kScored keys.
 template <int32_t N>
-ATTENTION_NOINLINE void score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels, Walk& walk,
-                                   float* out) {
+ATTENTION_NOINLINE void score_tile(const float* queries, FloatRows keys, int32_t count, int32_t channels, float* out) {
   constexpr int32_t kKeys = kScored<N>;
-  walk.step(count);
   for (int32_t j = 0; j < count; j += kKeys) {
     const float* some[kKeys];
     for (int32_t i = 0; i < kKeys; ++i) {
@@ -209,8 +194,7 @@ inline void rescale(const float* scale, int32_t channels, float* sums) {
 /// sums[n][c] = scale[n] * sums[n][c] + sum over keys of weights[key][n] * values[key][c].
 template <int32_t N>
 ATTENTION_NOINLINE void add_values(const float* weights, FloatRows values, int32_t count, int32_t channels,
-                                   const float* scale, Walk& walk, float* sums) {
-  walk.step(count);
+                                   const float* scale, float* sums) {
   rescale<N>(scale, channels, sums);
   const float* v = values.data;
   int32_t j = 0;
