@@ -11,17 +11,28 @@ namespace attention {
 // Adding this to |y| < 2^22 rounds it to an integer, which then stands in the low bits, ready for the exponent.
 constexpr float kRound = 0x1.8p23f;
 
+constexpr float kExpTerms[] = {0x1.5bda58p-10f, 0x1.3ce8aep-7f, 0x1.c6b6d8p-5f, 0x1.ebf9c2p-3f};  // p5 to p2
+
 /// The constants of e^x, to be made before a loop.
 struct Exponential {
   v128_t log2e = hold(0x1.715476p0f);
   v128_t lowest = hold(-127);
   v128_t round = hold(kRound);
-  v128_t p5 = hold(0x1.5bda58p-10f);
-  v128_t p4 = hold(0x1.3ce8aep-7f);
-  v128_t p3 = hold(0x1.c6b6d8p-5f);
-  v128_t p2 = hold(0x1.ebf9c2p-3f);
+  v128_t p5 = hold(kExpTerms[0]);
+  v128_t p4 = hold(kExpTerms[1]);
+  v128_t p3 = hold(kExpTerms[2]);
+  v128_t p2 = hold(kExpTerms[3]);
   v128_t p1 = hold(0x1.62e42ap-1f);
   v128_t one = hold(1);
+
+  /// For loops that have no registers for all of the constants: these are read again each time.
+  void read_terms() {
+    const float* terms = read_anew(kExpTerms);
+    p5 = load_splat(terms);
+    p4 = load_splat(terms + 1);
+    p3 = load_splat(terms + 2);
+    p2 = load_splat(terms + 3);
+  }
 
   /// 2^f for |f| <= 1/2, relative error below 2.1e-7: the minimax polynomial with constant term 1, itself 9.4e-8.
   v128_t fraction(v128_t f) const {

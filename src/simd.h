@@ -89,6 +89,14 @@ inline v128_t hold_integers(int32_t constant) {
   return wasm_i32x4_splat(constant);
 }
 
+/// The same address, of which the compiler knows nothing: what is read there in a loop isn't read before it instead.
+inline const float* read_anew(const float* from) {
+#if defined(__wasm_simd128__)
+  asm volatile("" : "+r"(from));
+#endif
+  return from;
+}
+
 inline v128_t load_splat(const float* from) { return wasm_v128_load32_splat(from); }
 
 /// The one tail helper: the first `count` of four lanes, zeros behind them; reads nothing past the last.

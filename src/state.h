@@ -90,13 +90,14 @@ struct RowState {
 
   /// x [count], padded with -inf to a multiple of four.
   ATTENTION_NOINLINE void push(float* x, int32_t count) {
-    const Exponential exponential;
+    Exponential exponential;
     v128_t most = wasm_f32x4_splat(max), block = wasm_f32x4_const_splat(0);
     for (int32_t j = 0; j < count; j += 4) most = wasm_f32x4_pmax(most, wasm_v128_load(x + j));
     const float old = max;
     max = max_lanes(most);
     const v128_t shift = wasm_f32x4_splat(max);
     for (int32_t j = 0; j < count; j += 4) {
+      exponential.read_terms();
       const v128_t weight = exponential(wasm_f32x4_sub(wasm_v128_load(x + j), shift));
       block = wasm_f32x4_add(block, weight);
       wasm_v128_store(x + j, weight);
