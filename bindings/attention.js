@@ -260,7 +260,7 @@ export class Attention extends BuildingBlocks {
    * cache.append(token, token);
    * cache.append(token, token);
    * const { output } = cache.attend(token); // the newest token, on both
-   * [cache.length, output.shape, output.data[0]]; // → [2, [1, 2, 1, 32], 1]
+   * [cache.length, output.shape, output.data[0].toFixed(3)]; // → [2, [1, 2, 1, 32], '1.000']
    * cache.dispose();
    * @param {KeyValueCacheOptions} options
    * @returns {KeyValueCache}

@@ -23,7 +23,7 @@ const configOf = ({ B, Hkv, D, Dv }, more) => ({ batch: B, numKvHeads: Hkv, head
 
 /**
  * What is kept is compared with as it was kept. Few rows over quantised values also have the weights of 32 keys rounded
- * to 16 bits of the largest: half a unit, 1.5e-5, times the value of each of the keys.
+ * to 16 bits: half a unit, at most 1.5e-5 of their sum, times the value of each of the keys.
  */
 const toleranceOf = (dtype) => ({ absolute: dtype.includes('float') ? 1e-5 : 2e-4 });
 
