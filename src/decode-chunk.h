@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <new>
 
-#include "decode-blocks.h"
+#include "decode-block-scores.h"
+#include "decode-block-sums.h"
 #include "decode-rows.h"
 #include "kernels.h"
 #include "layout.h"
