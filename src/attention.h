@@ -26,7 +26,8 @@ enum class Type : int32_t {
   kFloat16 = 1,
   kBfloat16 = 2,
   // Keys and values of a cache only. Their strides are in bytes.
-  kInt8 = 3,  // a token is padded to a multiple of 32 bytes; its scale, max |x| / 127, stands in an array of its own
+  kInt8 = 3,  // bytes, those of even channels + 128; a token is padded to a multiple of 32 of them; its scale,
+              // max |x| / 127, stands in an array of its own
   kQ8_0 = 4,  // blocks of 32 as in ggml: float16 scale, 32 signed bytes
   kQ4_0 = 5,  // blocks of 32 as in ggml: float16 scale, 16 bytes of two 4-bit numbers, 8 stands for 0
 };

@@ -40,7 +40,7 @@ struct Job {
   int32_t chunks;
   size_t worker_bytes;
   char* workers;
-  float* total;  // [Dv]: a row, as its chunks come together
+  float* total;  // a row, as its chunks come together
   Part part;
 
   /// Query head and row of row r of a key/value head.
@@ -51,35 +51,39 @@ struct Job {
   int32_t block_rows(int32_t r) const { return rows - r >= 3 ? kBlockRows : rows - r; }
 };
 
-constexpr int32_t kEight = 8;  // channels of a row of whole queries before the next row's
-
 struct Loops;
+using ScoreWhole = decltype(score_tokens<1>);
+using AddWhole = decltype(add_blocks<true>);
 
 /// Rows of one block, prepared.
 struct Block {
   RowGroup<1> rows;
   const Loops& loops;
-  bool plain;                // all keys of the chunk are seen, and their logits are final as they are
-  bool whole;                // its queries are kept as whole numbers too
-  float scales[kBlockRows];  // of those
+  bool plain;  // all keys of the chunk are seen, and their logits are final as they are
+  bool whole;  // its queries are kept as whole numbers too
+  ScoreWhole* score;
+  AddNumbers* add;
+  WholeQueries queries;
+  float scales[kBlockRows];  // of the queries
 };
 
 /// Working memory of one chunk.
 struct Workspace {
   Block* blocks;
   float *queries, *row, *logits, *lanes, *bias, *key_tile, *value_tile;
-  int16_t *whole_row, *whole_queries;  // queries as whole numbers; those of a block by turns, eight channels of each
-  uint8_t* wide_tile;                  // of kQ4_0 tokens
+  WholeQueries queries_16;  // those of all blocks
+  uint8_t* wide_tile;       // of kQ4_0 tokens
 };
 
 /// The loops for blocks of N rows; three rows have a fourth of zeros beside them.
 struct Loops {
   int32_t rows, step;  // step: from key to key in the logits
   decltype(&score_tile<1>) score;
-  decltype(&attention::score_tokens<1>) score_tokens, score_blocks;
+  ScoreWhole *score_tokens, *score_blocks;
   decltype(&add_values<1>) add;
   decltype(&add_visible_values<1>) add_visible;
-  decltype(&attention::add_blocks<1>) add_blocks;
+  AddNumbers* add_numbers;
+  AddWhole* add_blocks;
 };
 
 template <int32_t N>
@@ -90,7 +94,8 @@ constexpr Loops kLoops = {N,
                           attention::score_blocks<N>,
                           add_values<N>,
                           add_visible_values<N>,
-                          attention::add_blocks<N>};
+                          attention::add_numbers<N, N == 1 ? Evens::kSigned : Evens::kEither>,
+                          attention::add_blocks<N == 1>};
 
 /// Keys of a tile: a page of 4 KB where that is a number within reason.
 inline int32_t tile_keys(const Attention& call) {
@@ -103,15 +108,14 @@ ATTENTION_SMALL inline size_t lay_out(const Attention& call, int32_t rows, void*
   const size_t blocks = (rows + kBlockRows - 1) / kBlockRows, keys = tile_keys(call);
   space.blocks = scratch.array<Block>(blocks);
   space.queries = scratch.floats(blocks * kBlockRows * padded(call.D));
-  space.row = scratch.floats(padded(call.D));
+  space.row = scratch.floats(whole_width(call.D));
   space.logits = scratch.floats(kBlockRows * keys + kBlockRows * kScored<1>);
   space.lanes = scratch.floats(kBlockRows * keys);
   space.bias = scratch.floats(kBlockRows * keys);
   space.key_tile = scratch.floats(needs_buffer(call.k_type, call.ring_size) ? keys * call.D : 0);
   space.value_tile = scratch.floats(needs_buffer(call.v_type, call.ring_size) ? keys * call.Dv : 0);
-  const size_t whole = static_cast<size_t>(blocks_of(call.D)) * kBlockValues;
-  space.whole_row = scratch.array<int16_t>(is_quantized(call.k_type) ? call.D : 0);
-  space.whole_queries = scratch.array<int16_t>(is_quantized(call.k_type) ? blocks * kBlockRows * whole : 0);
+  const size_t of_rows = is_quantized(call.k_type) ? blocks * kBlockRows * blocks_of(call.D) : 0;
+  space.queries_16 = {scratch.array<int16_t>(of_rows * kBlockValues), scratch.array<int32_t>(blocks * kBlockRows * 4)};
   const bool narrow = call.k_type == Type::kQ4_0 || call.v_type == Type::kQ4_0;
   space.wide_tile = scratch.array<uint8_t>(narrow ? keys * widened_bytes(std::max(call.D, call.Dv)) : 0);
   return scratch.used();
@@ -148,9 +152,6 @@ class Chunk {
   Block& block(int32_t r) const { return space_.blocks[r / kBlockRows]; }
   float* queries(int32_t r) const { return space_.queries + static_cast<ptrdiff_t>(r) * padded(call_.D); }
   float* sums(int32_t r) const { return part_.values + static_cast<ptrdiff_t>(r) * padded(call_.Dv); }
-  int16_t* whole_queries(int32_t r) const {
-    return space_.whole_queries + static_cast<ptrdiff_t>(r) * blocks_of(call_.D) * kBlockValues;
-  }
 
   ATTENTION_SMALL void start_block(int32_t r) {
     int32_t heads[kBlockRows], rows[kBlockRows];
@@ -161,13 +162,25 @@ class Chunk {
       rows[lane] = job_.row(row);
     }
     const Loops& loops = count == 1 ? kLoops<1> : count == 2 ? kLoops<2> : kLoops<4>;
-    new (&block(r)) Block{{call_, b_, heads, rows}, loops, false, is_quantized(call_.k_type), {0, 0, 0, 0}};
-    const RowGroup<1>& group = block(r).rows;
-    block(r).plain = group.sees_all(first_, end_ - first_) && group.leaves_logits(Coverage::kAll);
+    const bool whole = whole_products(keys_);
+    const ptrdiff_t before = static_cast<ptrdiff_t>(r) * blocks_of(call_.D);
+    Block& started = *new (&block(r)) Block{
+        {call_, b_, heads, rows},
+        loops,
+        false,
+        whole,
+        keys_.type == Type::kInt8 ? loops.score_tokens : loops.score_blocks,
+        count == 1 && values_.type == Type::kInt8 ? add_numbers<1, Evens::kOffset> : loops.add_numbers,
+        {space_.queries_16.numbers + before * kBlockValues, space_.queries_16.starts + 4 * r},
+        {0, 0, 0, 0}};
+    started.plain = started.rows.sees_all(first_, end_ - first_) && started.rows.leaves_logits(Coverage::kAll);
     const ptrdiff_t rows_of_block = loops.rows;
     std::fill(queries(r), queries(r) + rows_of_block * padded(call_.D), 0.0f);
     std::fill(sums(r), sums(r) + rows_of_block * padded(call_.Dv), 0.0f);
-    if (block(r).whole) std::fill(whole_queries(r), whole_queries(r + kBlockRows), static_cast<int16_t>(0));
+    if (whole) {
+      std::fill_n(started.queries.numbers, rows_of_block * blocks_of(call_.D) * kBlockValues, static_cast<int16_t>(0));
+      std::fill_n(started.queries.starts, rows_of_block * 4, 0);
+    }
     for (int32_t lane = 0; lane < loops.rows; ++lane) start_row(r, lane, lane < count);
   }
 
@@ -188,19 +201,19 @@ class Chunk {
   void load_queries(int32_t r, int32_t lane, int32_t h, int32_t i) {
     const ptrdiff_t from = query_start(call_, b_, h) + static_cast<ptrdiff_t>(i) * call_.q_token;
     const char* q = static_cast<const char*>(call_.q) + from * static_cast<ptrdiff_t>(size_of(call_.q_type));
+    std::fill(space_.row, space_.row + whole_width(call_.D), 0.0f);
     convert(q, call_.q_type, space_.row, Type::kFloat32, call_.D);
     const int32_t rows = block(r).loops.rows;
-    for (int32_t c = 0; c < call_.D; ++c) space_.row[c] *= call_.scale;
     for (int32_t c = 0; c < call_.D; c += 4) {
-      wasm_v128_store(queries(r) + at_channel(rows, lane, c), load_lanes(space_.row + c, call_.D - c));
+      const v128_t scaled = wasm_f32x4_mul(wasm_v128_load(space_.row + c), wasm_f32x4_splat(call_.scale));
+      wasm_v128_store(space_.row + c, scaled);
+      wasm_v128_store(queries(r) + at_channel(rows, lane, c), scaled);
     }
-    block(r).whole = block(r).whole && all_finite(space_.row, 0, 1, call_.D);
     if (!block(r).whole) return;
-    block(r).scales[lane] = to_16_bits(space_.row, call_.D, space_.whole_row);
-    int16_t* to = whole_queries(r) + lane * kEight;
-    for (int32_t c = 0; c < call_.D; c += kEight, to += rows * kEight) {
-      std::copy(space_.whole_row + c, space_.whole_row + std::min(c + kEight, call_.D), to);
-    }
+    const float most = largest_magnitude(space_.row, whole_width(call_.D));
+    block(r).whole = most < INFINITY;
+    block(r).scales[lane] = most / kLargest16;
+    if (block(r).whole) put_whole(space_.row, most, keys_, rows, lane, block(r).queries);
   }
 
   void push_block(int32_t r, int32_t key, int32_t end) {
@@ -215,12 +228,34 @@ class Chunk {
     push_rows(r, coverage, key, end - key);
   }
 
-  void push_rows(int32_t r, Coverage coverage, int32_t key, int32_t count) {
-    const Loops& loops = block(r).loops;
-    weigh(loops, r, key, count);
+  ATTENTION_NOINLINE void push_rows(int32_t r, Coverage coverage, int32_t key, int32_t count) {
+    const Block& rows = block(r);
+    const Loops& loops = rows.loops;
+    const bool scored = rows.whole && read_as_bytes(keys_.type) &&
+                        rows.score(rows.queries, rows.scales, keys_, key, count, space_.logits);
+    if (!scored) weigh(r, key, count);
+    if (!rows.plain) finish_logits(r, coverage, key, count);
     float scale[kBlockRows];
+    push_logits(loops, r, count, scale);
+    if (!call_.out) return;
+    if (!read_as_bytes(values_.type)) return sum_values(r, coverage, key, count, scale);
+    if (!loops.add_blocks(rows.add, loops.rows, space_.logits, values_, key, count, scale, sums(r))) {
+      add_other_tokens(r, key, count);
+    }
+  }
+
+  ATTENTION_NOINLINE void finish_logits(int32_t r, Coverage coverage, int32_t key, int32_t count) {
+    const Block& rows = block(r);
+    if (rows.loops.rows > 1) {
+      rows.rows.finish_logits(key, count, coverage, space_.logits);
+    } else if (!rows.rows.leaves_logits(coverage)) {
+      finish_row_logits(r, coverage, key, count);
+    }
+  }
+
+  /// Turns logits into weights; `scale` brings older sums to the same footing.
+  ATTENTION_NOINLINE void push_logits(const Loops& loops, int32_t r, int32_t count, float scale[kBlockRows]) {
     if (loops.rows == 1) {
-      if (!block(r).plain && !block(r).rows.leaves_logits(coverage)) finish_row_logits(r, coverage, key, count);
       for (int32_t j = count; j % 4 != 0; ++j) space_.logits[j] = -INFINITY;
       RowState state{part_.max[r], part_.sum[r]};
       state.push(space_.logits, count);
@@ -228,7 +263,6 @@ class Chunk {
       part_.sum[r] = state.sum;
       scale[0] = state.scale;
     } else {
-      if (!block(r).plain) block(r).rows.finish_logits(key, count, coverage, space_.logits);
       State<1> state;
       state.max[0] = load_lanes(part_.max + r, loops.rows);
       state.sum[0] = load_lanes(part_.sum + r, loops.rows);
@@ -237,7 +271,6 @@ class Chunk {
       store_lanes(part_.sum + r, state.sum[0], loops.rows);
       wasm_v128_store(scale, state.scale[0]);
     }
-    if (call_.out) sum_values(loops, r, coverage, key, count, scale);
   }
 
   /// RowGroup has rows in lanes, of which this is one.
@@ -257,56 +290,57 @@ class Chunk {
     return {first, tokens.stride * unit, static_cast<int32_t>(token_bytes(tokens.type, tokens.width))};
   }
 
-  ATTENTION_INLINE void weigh(const Loops& loops, int32_t r, int32_t key, int32_t count) {
-    if (!block(r).whole) {
+  /// Logits of keys that aren't bytes, or of those among which some read as NaN.
+  ATTENTION_NOINLINE void weigh(int32_t r, int32_t key, int32_t count) {
+    const Block& rows = block(r);
+    if (!rows.whole) {
       key_walk_.over(key - first_, count);
       const FloatRows k = token_rows(keys_, key, count, space_.key_tile);
-      loops.score(queries(r), k, count, call_.D, space_.logits);
+      rows.loops.score(queries(r), k, count, call_.D, space_.logits);
       return;
     }
+    if (!read_as_bytes(keys_.type)) {
+      const Tokens wide = widen(keys_, key, count, space_.wide_tile);
+      if (rows.score(rows.queries, rows.scales, wide, 0, count, space_.logits)) return;
+    }
     // Tokens that read as NaN go through float32, but no others: their bits don't depend on what a row doesn't see.
-    if (score_whole(loops, r, key, count)) return;
     for (int32_t u = 0; u < count; ++u) {
       if (finite_scales(keys_, keys_.row(key + u))) continue;
       float scores[kScoredLogits];
-      loops.score(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, scores);
-      std::copy(scores, scores + loops.step, space_.logits + loops.step * u);
+      rows.loops.score(queries(r), token_rows(keys_, key + u, 1, space_.key_tile), 1, call_.D, scores);
+      std::copy(scores, scores + rows.loops.step, space_.logits + rows.loops.step * u);
     }
   }
 
-  ATTENTION_INLINE bool score_whole(const Loops& loops, int32_t r, int32_t key, int32_t count) {
-    if (keys_.type == Type::kQ4_0) {
-      const Tokens wide = widen(keys_, key, count, space_.wide_tile);
-      return loops.score_blocks(whole_queries(r), block(r).scales, wide, 0, count, space_.logits);
+  /// The sums over values that aren't bytes.
+  ATTENTION_NOINLINE void sum_values(int32_t r, Coverage coverage, int32_t key, int32_t count, const float* scale) {
+    const Block& rows = block(r);
+    const Loops& loops = rows.loops;
+    if (values_.type == Type::kQ4_0) {
+      const Tokens wide = widen(values_, key, count, space_.wide_tile);
+      if (!loops.add_blocks(rows.add, loops.rows, space_.logits, wide, 0, count, scale, sums(r))) {
+        add_other_tokens(r, key, count);
+      }
+      return;
     }
-    const auto score = one_scale(keys_) ? loops.score_tokens : loops.score_blocks;
-    return score(whole_queries(r), block(r).scales, keys_, key, count, space_.logits);
-  }
-
-  ATTENTION_INLINE void sum_values(const Loops& loops, int32_t r, Coverage coverage, int32_t key, int32_t count,
-                                   const float* scale) {
-    if (is_quantized(values_.type)) return sum_blocks(loops, r, key, count, scale);
     const FloatRows v = token_rows(values_, key, count, space_.value_tile);
     if (coverage == Coverage::kSome && !all_finite(v.data, v.stride, count, call_.Dv)) {
-      loops.add_visible(block(r).rows, key, count, space_.logits, v, call_.Dv, scale, sums(r));
+      loops.add_visible(rows.rows, key, count, space_.logits, v, call_.Dv, scale, sums(r));
     } else {
       value_walk_.over(key - first_, count);
       loops.add(space_.logits, v, count, call_.Dv, scale, sums(r));
     }
   }
 
-  ATTENTION_INLINE void sum_blocks(const Loops& loops, int32_t r, int32_t key, int32_t count, const float* scale) {
-    bool finite;
-    if (values_.type == Type::kQ4_0) {
-      const Tokens wide = widen(values_, key, count, space_.wide_tile);
-      finite = loops.add_blocks(space_.logits, wide, 0, count, scale, sums(r));
-    } else {
-      finite = loops.add_blocks(space_.logits, values_, key, count, scale, sums(r));
-    }
-    for (int32_t u = 0; u < count && !finite; ++u) {
+  /// Values whose scale isn't finite, which the loops left out.
+  ATTENTION_SMALL void add_other_tokens(int32_t r, int32_t key, int32_t count) {
+    const Loops& loops = block(r).loops;
+    for (int32_t u = 0; u < count; ++u) {
       float visible[kBlockRows];
       wasm_v128_store(visible, wasm_v128_and(block(r).rows.lanes(key, u, 0), wasm_f32x4_const_splat(1)));
-      add_other_blocks(values_, values_.row(key + u), space_.logits + loops.step * u, visible, loops.rows, sums(r));
+      const float* token = token_rows(values_, key + u, 1, space_.value_tile).data;
+      add_other_blocks(values_, values_.row(key + u), token, space_.logits + loops.step * u, visible, loops.rows,
+                       sums(r));
     }
   }
 

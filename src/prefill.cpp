@@ -47,7 +47,7 @@ struct Workspace {
 };
 
 int32_t padded(int32_t channels) { return (channels + 3) / 4 * 4; }
-bool in_bytes(const Attention& call) { return call.precision == Precision::kInt8; }
+bool in_bytes(const Attention& call) { return kHasDotOfBytes && call.precision == Precision::kInt8; }
 
 ATTENTION_SMALL size_t lay_out(const Attention& call, void* base, Workspace& space) {
   Scratch scratch(base);

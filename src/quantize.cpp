@@ -3,15 +3,10 @@
 #include "quantize.h"
 
 #include "kernels.h"
-#include "simd.h"
+#include "numbers.h"
 
 namespace attention {
 
-namespace {
-
-constexpr int32_t kChannels = 16;  // of a step
-
-/// The largest magnitude of `count` values, a multiple of four; NaN if one is not finite.
 float largest_magnitude(const float* x, int32_t count) {
   v128_t most = wasm_f32x4_const_splat(0), other = most;
   for (int32_t c = 0; c < count; c += 4) {
@@ -21,6 +16,10 @@ float largest_magnitude(const float* x, int32_t count) {
   }
   return wasm_v128_any_true(other) ? std::numeric_limits<float>::quiet_NaN() : max_lanes(most);
 }
+
+namespace {
+
+constexpr int32_t kChannels = 16;  // of a step
 
 /// int8_number on four lanes.
 inline v128_t int8_numbers(v128_t x, v128_t d) {
@@ -60,7 +59,8 @@ void quantize_int8(const float* x, int32_t width, uint8_t* to, float* scale) {
   const float d = largest_magnitude(x, width) / 127;
   *scale = d;
   for (int32_t c = 0; c < width; c += kChannels) {
-    wasm_v128_store(to + c, sixteen<int8_numbers>(x + c, wasm_f32x4_splat(d)));
+    const v128_t numbers = sixteen<int8_numbers>(x + c, wasm_f32x4_splat(d));
+    wasm_v128_store(to + c, wasm_v128_xor(numbers, wasm_i16x8_splat(kOffset)));
   }
 }
 

@@ -1,5 +1,5 @@
 // The block formats of a quantised cache, one value at a time: 32 numbers with one scale.
-//   int8, q8_0: x = d q, d = max |x| / 127, q rounded half away from 0
+//   int8, q8_0: x = d q, d = max |x| / 127, q rounded half away from 0; int8 keeps q + 128 in even channels
 //   q4_0:       x = d (q - 8), d = (the value of largest magnitude) / -8, q = min(15, trunc(x / d + 8.5))
 // The quantiser divides by d in float32, the reader multiplies by d as it was stored, in float16.
 // Source: ggml's block_q8_0 and block_q4_0.
@@ -11,12 +11,17 @@
 #include <limits>
 
 #include "half.h"
+#include "inline.h"
 #include "layout.h"
 
 namespace attention {
 
 constexpr int32_t kBlockValues = 32;
 constexpr int32_t kScaleBytes = 2;  // of the float16 before a block's numbers
+
+// The decode kernel reads two channels as one number of 16 bits, 2^8 odd + even. Where the even one is never negative,
+// the other is what a shift leaves, and their products need no more instructions to part.
+constexpr int32_t kOffset = 128;  // of the even channels of an int8 token
 
 inline bool is_quantized(Type type) { return type >= Type::kInt8; }
 inline int32_t blocks_of(int32_t width) { return (width + kBlockValues - 1) / kBlockValues; }
@@ -42,6 +47,7 @@ inline float block_scale(const Tokens& tokens, int32_t row, int32_t block) {
 /// Number c of a block, without its scale.
 inline int32_t block_number(Type type, const uint8_t* block, int32_t c) {
   const uint8_t* numbers = block_numbers(type, block);
+  if (type == Type::kInt8 && c % 2 == 0) return numbers[c] - kOffset;
   if (type != Type::kQ4_0) return static_cast<int8_t>(numbers[c]);
   return (c < 16 ? numbers[c] & 15 : numbers[c - 16] >> 4) - 8;
 }
@@ -79,13 +85,13 @@ inline uint8_t int4_number(float x, float d) {
   return shifted > 0 && shifted < 17 ? static_cast<uint8_t>(std::fmin(15, std::trunc(shifted))) : d == 0 ? 8 : 0;
 }
 
-/// One token of float32 channels into its place; channels past the width are 0.
-inline void quantize_token(Type type, const float* x, int32_t width, uint8_t* to, float* scale) {
+/// One token of float32 channels into its place; channels past the width are 0. Unrolled it would take 8 KB.
+ATTENTION_SMALL inline void quantize_token(Type type, const float* x, int32_t width, uint8_t* to, float* scale) {
   if (type == Type::kInt8) {
     const float d = std::fabs(largest(x, width)) / 127;
     *scale = d;
     for (int32_t c = 0; c < blocks_of(width) * kBlockValues; ++c) {
-      to[c] = static_cast<uint8_t>(c < width ? int8_number(x[c], d) : 0);
+      to[c] = static_cast<uint8_t>((c < width ? int8_number(x[c], d) : 0) + (c % 2 == 0 ? kOffset : 0));
     }
     return;
   }
@@ -112,17 +118,8 @@ inline int32_t number_16(float x, float inverse) {
   return static_cast<int32_t>(number + (number < 0 ? -0.5f : 0.5f));
 }
 
-/// Whole numbers with one scale for `count` values: to[i] = round(x[i] / scale). Returns the scale.
-inline float to_16_bits(const float* x, int32_t count, int16_t* to) {
-  float most = 0;
-  for (int32_t i = 0; i < count; ++i) most = std::max(most, std::fabs(x[i]));
-  const float inverse = inverse_16(most);
-  for (int32_t i = 0; i < count; ++i) to[i] = static_cast<int16_t>(number_16(x[i], inverse));
-  return most / kLargest16;
-}
-
-/// The same numbers back in float32, in place: what products with quantised keys make of a query row. A row with a
-/// value that is not finite stays as it is.
+/// A query row as products with quantised keys take it, as whole numbers with one scale, back in float32 and in place.
+/// A row with a value that is not finite stays as it is.
 inline void round_to_16_bits(float* x, int32_t count) {
   const float most = std::fabs(largest(x, count)), inverse = inverse_16(most);
   if (!std::isfinite(most)) return;

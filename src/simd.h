@@ -19,15 +19,7 @@ inline v128_t wasm_i32x4_const_splat(int32_t value) { return wasm_i32x4_splat(va
 #include <cstddef>
 #include <cstring>
 
-// The engines allocate registers best in small functions: inner loops stay functions of their own.
-#define ATTENTION_NOINLINE [[gnu::noinline]]
-#define ATTENTION_INLINE [[gnu::always_inline]] inline
-// What runs once in a while is to be small.
-#if defined(__clang__)
-#define ATTENTION_SMALL [[gnu::noinline, clang::minsize]]
-#else
-#define ATTENTION_SMALL [[gnu::noinline]]
-#endif
+#include "inline.h"
 
 namespace attention {
 
@@ -56,7 +48,7 @@ inline v128_t select(v128_t mask, v128_t a, v128_t b) {
 }
 
 /// Sums of two neighbouring products, signed bytes a times bytes b from 0 to 127, in 16 bits: |a b + a' b'| < 2^15 is
-/// the caller's business. One instruction in the relaxed build; the others have it for their tests.
+/// the caller's business. One instruction in the relaxed build.
 inline v128_t dot_bytes(v128_t a, v128_t b) {
 #if defined(__wasm_relaxed_simd__)
   return wasm_i16x8_relaxed_dot_i8x16_i7x16(a, b);
@@ -71,6 +63,13 @@ inline v128_t dot_bytes(v128_t a, v128_t b) {
 constexpr bool kDotOfBytes = true;
 #else
 constexpr bool kDotOfBytes = false;
+#endif
+
+/// Whether the kernels that multiply bytes are built: where they are any use, and on the host, for their tests.
+#if defined(__wasm_simd128__)
+constexpr bool kHasDotOfBytes = kDotOfBytes;
+#else
+constexpr bool kHasDotOfBytes = true;
 #endif
 
 /// A constant that is to stay in a local over a loop. As a literal the compiler would write it at every use, and V8

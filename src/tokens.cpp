@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "quantize.h"
+#include "numbers.h"
 #include "simd.h"
 
 namespace attention {
@@ -13,14 +13,14 @@ namespace {
 
 void dequantize_row(const Tokens& tokens, int32_t row, float* out) {
   for (int32_t block = 0; block < blocks_of(tokens.width); ++block) {
-    const uint8_t* from = token_block(tokens, row, block);
     const v128_t scale = wasm_f32x4_splat(block_scale(tokens, row, block));
     const int32_t width = tokens.width - kBlockValues * block;
+    alignas(16) int8_t numbers[kBlockValues];
+    load_numbers(tokens.type, token_block(tokens, row, block), numbers);
+#pragma clang loop unroll(disable)
     for (int32_t c = 0; c < kBlockValues && c < width; c += 4) {
-      const v128_t numbers =
-          wasm_i32x4_make(block_number(tokens.type, from, c), block_number(tokens.type, from, c + 1),
-                          block_number(tokens.type, from, c + 2), block_number(tokens.type, from, c + 3));
-      store_lanes(out + kBlockValues * block + c, wasm_f32x4_mul(scale, wasm_f32x4_convert_i32x4(numbers)), width - c);
+      const v128_t four = wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(wasm_v128_load32_zero(numbers + c)));
+      store_lanes(out + kBlockValues * block + c, wasm_f32x4_mul(scale, wasm_f32x4_convert_i32x4(four)), width - c);
     }
   }
 }

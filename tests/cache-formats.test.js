@@ -95,6 +95,32 @@ for (const build of builds()) {
       });
     }
 
+    // Bytes and 16-bit numbers at their largest, of either sign by turns or all alike, for any count of rows together.
+    test('sums of products at their largest', () => {
+      const signs = [() => 1, () => -1, (c) => (c % 2 ? 1 : -1), (c) => (c % 2 ? -1 : 1)];
+      const extremes = (count, width) => ({
+        data: Float32Array.from({ length: count * width }, (_, i) => signs[Math.floor(i / width) % 4](i % width)),
+        shape: [1, count, width],
+      });
+      const v = extremes(37, 64);
+      for (const D of [64, 2048, 2080]) {
+        const [k, q] = [extremes(37, D), extremes(4, D)];
+        for (const dtype of cacheTypes) {
+          const cache = attention.keyValueCache({ numKvHeads: 1, headDim: D, valueDim: 64, capacity: 37, dtype });
+          cache.append(k, v);
+          for (const H of [1, 2, 3, 4]) {
+            const rows = { data: q.data.subarray(0, H * D), shape: [H, 1, D] };
+            for (const scale of [0, 2 / D]) {
+              const want = oracle(rows, kept(k, dtype), kept(v, dtype), { scale }).output;
+              const { output } = cache.attend(rows, { scale });
+              assertClose(output.data, want.data, { absolute: 2e-4, what: `${dtype}, D ${D}, H ${H}, scale ${scale}` });
+            }
+          }
+          cache.dispose();
+        }
+      }
+    });
+
     // The figures of the documentation: normal data, D = 64, 500 keys.
     const bounds = { float32: 1e-6, float16: 5e-4, bfloat16: 4e-3, int8: 1.2e-2, q8_0: 1.2e-2, q4_0: 0.15 };
     test('the error against float64 over what was given', (t) => {

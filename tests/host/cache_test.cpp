@@ -89,7 +89,8 @@ std::vector<uint8_t> block_numbers(Type type, const float* x, float d, bool read
       const int q = d == 0 ? 8 : std::min(15, static_cast<int>(x[c] / d + 8.5f));
       bytes[c % 16] = static_cast<uint8_t>(bytes[c % 16] | q << (c < 16 ? 0 : 4));
     } else {
-      bytes[c] = static_cast<uint8_t>(d == 0 ? 0 : static_cast<int>(std::round(x[c] / d)));
+      const int offset = type == Type::kInt8 && c % 2 == 0 ? 128 : 0;
+      bytes[c] = static_cast<uint8_t>((d == 0 ? 0 : static_cast<int>(std::round(x[c] / d))) + offset);
     }
   }
   return bytes;
