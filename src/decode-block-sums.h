@@ -196,7 +196,7 @@ ATTENTION_INLINE bool add_run(AddNumbers* add, int32_t rows, const float* weight
   RunWeights run;
   alignas(16) float padded_weights[kBlockKeys * kStep], scales[kBlockKeys];
   if (count < kBlockKeys) {
-    std::fill(std::copy_n(weights, count * kStep, padded_weights), std::end(padded_weights), 0.0f);
+    std::fill(std::copy_n(weights, count * kStep, padded_weights), padded_weights + kBlockKeys * kStep, 0.0f);
     weights = padded_weights;
   }
   bool finite = true;
