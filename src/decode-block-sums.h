@@ -65,6 +65,7 @@ struct RunWeights {
       if constexpr (kSingle) {
         put(u / 4, some);
       } else {
+#pragma clang loop unroll(disable)
         for (int32_t i = 0; i < 4; ++i) put(u + i, load_splat(scales + u + i));
       }
     }
