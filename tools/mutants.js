@@ -35,6 +35,13 @@ const kMutants = [
   ['cache.cpp', '(time - call.ring_first) % call.ring_size', 'time % call.ring_size', 'a ring begins at row 0'],
   ['gemm.cpp', 'if (call.residual) y =', 'if (call.residual && call.packed) y =', 'a residual is lost in few rows'],
   ['norm.cpp', 'max == -INFINITY ? 0 : max', 'max', 'a row of -inf gives NaN'],
+  [
+    'decode-block-sums.h',
+    'wasm_i32x4_sub(both, odd), offset)',
+    'wasm_i32x4_sub(both, odd), odd)',
+    'the offset of even channels stays in their sums',
+  ],
+  ['decode-block-scores.h', 'wasm_i16x8_splat(-kOffset)', 'wasm_i16x8_splat(0)', 'it stays in the scores'],
   ['math.h', '-0x1.555532p-2f', '-0x1.555032p-2f', 'tanh is off by 1e-5'],
 ];
 const kMinimum = 12;
