@@ -18,11 +18,11 @@ constexpr float kMostWeight = 65000;  // less than 2^16 by the rounding of kBloc
 /// The scales of `count` tokens from `row` on for a block of values, and 0 up to kBlockKeys: where they stand, or in
 /// `buffer`.
 inline const float* run_scales(const Tokens& values, int32_t row, int32_t count, int32_t block, float* buffer) {
-  const float* const scales = values.scale + row;
-  if (values.type == Type::kInt8 && count == kBlockKeys) return scales;
+  const bool of_tokens = values.type == Type::kInt8;
+  if (of_tokens && count == kBlockKeys) return values.scale + row;
   if (count < kBlockKeys) std::fill(buffer, buffer + kBlockKeys, 0.0f);
-  if (values.type == Type::kInt8) {
-    std::copy_n(scales, count, buffer);
+  if (of_tokens) {
+    std::copy_n(values.scale + row, count, buffer);
     return buffer;
   }
   const uint8_t* token = token_block(values, row, block);
