@@ -115,7 +115,7 @@ ATTENTION_NOINLINE bool score_tokens(const WholeQueries& queries, const float sc
   const uint8_t* const data = token_block(keys, 0, 0);
   const float* const key_scales = keys.scale;
   const ptrdiff_t stride = keys.stride;
-  const int32_t channels = blocks_of(keys.width) * kBlockValues;
+  const int32_t channels = whole_width(keys.width);
   Finite finite;
   in_runs<kKeys>(keys, j, count, [&](int32_t u, int32_t row, int32_t left) {
     const uint8_t* tokens[kKeys];

@@ -52,7 +52,7 @@ class Chunk {
     }
     const Loops& loops = count == 1 ? kLoops<1> : count == 2 ? kLoops<2> : kLoops<4>;
     const bool whole = whole_products(keys_);
-    const ptrdiff_t before = static_cast<ptrdiff_t>(r) * blocks_of(call_.D);
+    const ptrdiff_t before = static_cast<ptrdiff_t>(r) * whole_width(call_.D);
     Block& started = *new (&block(r)) Block{
         {call_, b_, heads, rows},
         loops,
@@ -60,14 +60,14 @@ class Chunk {
         whole,
         keys_.type == Type::kInt8 ? loops.score_tokens : loops.score_blocks,
         count == 1 && values_.type == Type::kInt8 ? add_numbers<1, Evens::kOffset> : loops.add_numbers,
-        {space_.queries_16.numbers + before * kBlockValues, space_.queries_16.starts + 4 * r},
+        {space_.whole_queries.numbers + before, space_.whole_queries.starts + 4 * r},
         {0, 0, 0, 0}};
     started.plain = started.rows.sees_all(first_, end_ - first_) && started.rows.leaves_logits(Coverage::kAll);
     const ptrdiff_t rows_of_block = loops.rows;
     std::fill(queries(r), queries(r) + rows_of_block * padded(call_.D), 0.0f);
     std::fill(sums(r), sums(r) + rows_of_block * padded(call_.Dv), 0.0f);
     if (whole) {
-      std::fill_n(started.queries.numbers, rows_of_block * blocks_of(call_.D) * kBlockValues, static_cast<int16_t>(0));
+      std::fill_n(started.queries.numbers, rows_of_block * whole_width(call_.D), static_cast<int16_t>(0));
       std::fill_n(started.queries.starts, rows_of_block * 4, 0);
     }
     for (int32_t lane = 0; lane < loops.rows; ++lane) start_row(r, lane, lane < count);
@@ -128,7 +128,15 @@ class Chunk {
     push_logits(loops, r, count, scale);
     if (!call_.out) return;
     if (!read_as_bytes(values_.type)) return sum_values(r, coverage, key, count, scale);
-    if (!loops.add_blocks(rows.add, loops.rows, space_.logits, values_, key, count, scale, sums(r))) {
+    sum_blocks(r, values_, key, key, count, scale);
+  }
+
+  /// The sums over values that are bytes: `tokens` from `first` on are those of the keys.
+  ATTENTION_INLINE void sum_blocks(int32_t r, const Tokens& tokens, int32_t first, int32_t key, int32_t count,
+                                   const float* scale) {
+    const Block& rows = block(r);
+    const Loops& loops = rows.loops;
+    if (!loops.add_blocks(rows.add, loops.rows, space_.logits, tokens, first, count, scale, sums(r))) {
       add_other_tokens(r, key, count);
     }
   }
@@ -206,11 +214,7 @@ class Chunk {
     const Block& rows = block(r);
     const Loops& loops = rows.loops;
     if (values_.type == Type::kQ4_0) {
-      const Tokens wide = widen(values_, key, count, space_.wide_tile);
-      if (!loops.add_blocks(rows.add, loops.rows, space_.logits, wide, 0, count, scale, sums(r))) {
-        add_other_tokens(r, key, count);
-      }
-      return;
+      return sum_blocks(r, widen(values_, key, count, space_.wide_tile), 0, key, count, scale);
     }
     const FloatRows v = token_rows(values_, key, count, space_.value_tile);
     if (coverage == Coverage::kSome && !all_finite(v.data, v.stride, count, call_.Dv)) {

@@ -68,8 +68,8 @@ struct Block {
 struct Workspace {
   Block* blocks;
   float *queries, *row, *logits, *lanes, *bias, *key_tile, *value_tile;
-  WholeQueries queries_16;  // those of all blocks
-  uint8_t* wide_tile;       // of kQ4_0 tokens
+  WholeQueries whole_queries;  // those of all blocks
+  uint8_t* wide_tile;          // of kQ4_0 tokens
 };
 
 /// The loops for blocks of N rows; three rows have a fourth of zeros beside them.
@@ -111,8 +111,8 @@ ATTENTION_SMALL inline size_t lay_out(const Attention& call, int32_t rows, void*
   space.bias = scratch.floats(kBlockRows * keys);
   space.key_tile = scratch.floats(needs_buffer(call.k_type, call.ring_size) ? keys * call.D : 0);
   space.value_tile = scratch.floats(needs_buffer(call.v_type, call.ring_size) ? keys * call.Dv : 0);
-  const size_t of_rows = is_quantized(call.k_type) ? blocks * kBlockRows * blocks_of(call.D) : 0;
-  space.queries_16 = {scratch.array<int16_t>(of_rows * kBlockValues), scratch.array<int32_t>(blocks * kBlockRows * 4)};
+  const size_t of_rows = is_quantized(call.k_type) ? blocks * kBlockRows * whole_width(call.D) : 0;
+  space.whole_queries = {scratch.array<int16_t>(of_rows), scratch.array<int32_t>(blocks * kBlockRows * 4)};
   const bool narrow = call.k_type == Type::kQ4_0 || call.v_type == Type::kQ4_0;
   space.wide_tile = scratch.array<uint8_t>(narrow ? keys * widened_bytes(std::max(call.D, call.Dv)) : 0);
   return scratch.used();

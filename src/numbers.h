@@ -6,9 +6,6 @@
 
 namespace attention {
 
-/// The channels of a token up to the end of its last block.
-inline int32_t whole_width(int32_t width) { return blocks_of(width) * kBlockValues; }
-
 /// The largest magnitude of `count` values, a multiple of four; NaN if one is not finite.
 float largest_magnitude(const float* x, int32_t count);
 

@@ -25,6 +25,8 @@ constexpr int32_t kOffset = 128;  // of the even channels of an int8 token
 
 inline bool is_quantized(Type type) { return type >= Type::kInt8; }
 inline int32_t blocks_of(int32_t width) { return (width + kBlockValues - 1) / kBlockValues; }
+/// The channels of a token up to the end of its last block.
+inline int32_t whole_width(int32_t width) { return blocks_of(width) * kBlockValues; }
 inline int32_t block_bytes(Type type) { return type == Type::kInt8 ? 32 : type == Type::kQ8_0 ? 34 : 18; }
 
 inline const uint8_t* token_block(const Tokens& tokens, int32_t row, int32_t block) {
@@ -90,7 +92,7 @@ ATTENTION_SMALL inline void quantize_token(Type type, const float* x, int32_t wi
   if (type == Type::kInt8) {
     const float d = std::fabs(largest(x, width)) / 127;
     *scale = d;
-    for (int32_t c = 0; c < blocks_of(width) * kBlockValues; ++c) {
+    for (int32_t c = 0; c < whole_width(width); ++c) {
       to[c] = static_cast<uint8_t>((c < width ? int8_number(x[c], d) : 0) + (c % 2 == 0 ? kOffset : 0));
     }
     return;
